@@ -402,6 +402,19 @@ varlenLauncherGetTensor(VarlenLauncher launcher, size_t index);
 VARLEN_API VarlenStatus varlenLauncherSetImage(VarlenLauncher launcher,
                                                const void *image, size_t size);
 
+/* Stores a launcher as bytes, for varlenLauncherDeserialize in any process in
+   which varlenGetIdentity says the same. With the options of its compilation,
+   chip and ptxVersion among them, that belongs to the key of a cache. */
+VARLEN_API VarlenStatus varlenLauncherSerialize(VarlenLauncher launcher,
+                                                VarlenCode *code);
+
+/* Makes a launcher of such bytes, without compiling. VARLEN_INVALID_ARGUMENT if
+   they are not a launcher's, or were changed; VARLEN_UNSUPPORTED if they are for
+   another build or CPU. Code of kernels is in them, and a checksum is no
+   signature: take them from where nobody else can write. */
+VARLEN_API VarlenStatus varlenLauncherDeserialize(const void *data, size_t size,
+                                                  VarlenLauncher *launcher);
+
 /* Stores how many bytes of device memory a launch on tensors of these extents
    needs, whose data is not looked at and may be null. */
 VARLEN_API VarlenStatus varlenLauncherGetWorkspaceSize(

@@ -81,10 +81,11 @@ bool LaunchRun::fillResults() {
   return true;
 }
 
-uint64_t LaunchRun::measure() {
+bool LaunchRun::measure(uint64_t &bytes) {
   used = workspaceAlignment; // The status.
-  take(launcher.plan.steps);
-  return used;
+  bool isTaken = take(launcher.plan.steps);
+  bytes = used;
+  return isTaken;
 }
 
 bool LaunchRun::launch(const LoadedKernels &code, uint64_t workspace,
@@ -126,6 +127,8 @@ bool LaunchRun::launch(const PlanStep &step) {
 }
 
 bool LaunchRun::takeLoop(const PlanLoop &loop) {
+  // Each turn launches something; a plan from elsewhere may have no end.
+  constexpr int64_t maxTurns = 1 << 16;
   for (const auto &[number, operand] : loop.state)
     values[number] = read(operand);
   for (;;) {
@@ -135,6 +138,11 @@ bool LaunchRun::takeLoop(const PlanLoop &loop) {
       values[number] = read(operand);
     if (!read(loop.condition))
       return true;
+    if (++turns > maxTurns) {
+      varlen_gpu_fail("expected a launch with at most %lld turns of loops",
+                      static_cast<long long>(maxTurns));
+      return false;
+    }
     if (!take(loop.body))
       return false;
     // At once: a value may be the next of another.

@@ -16,7 +16,6 @@
 using namespace varlen_capi;
 using namespace mlir;
 using namespace mlir::varlen;
-using Kind = PlanOperand::Kind;
 
 static Launcher *unwrap(VarlenLauncher launcher) {
   return static_cast<Launcher *>(launcher.ptr);
@@ -34,43 +33,18 @@ static VarlenStatus failWithRuntime(VarlenStatus status) {
 // Compilation
 //===----------------------------------------------------------------------===//
 
-/// Counts the values of steps; false if scratch depends on the device, which
-/// is in `values` those that do.
-static bool readSteps(const std::vector<PlanStep> &steps, int64_t &numValues,
-                      llvm::DenseSet<int64_t> &values) {
-  auto dependsOnDevice = [&](const PlanOperand &operand) {
-    return operand.kind == Kind::Multiprocessors ||
-           (operand.kind == Kind::Value && values.contains(operand.number));
-  };
-  auto bind = [&](int64_t number, bool depends) {
-    numValues = std::max(numValues, number + 1);
-    if (depends)
-      values.insert(number);
-  };
-  for (const PlanStep &step : steps) {
-    bool depends = llvm::any_of(step.operands, dependsOnDevice);
-    if (step.kind == PlanStep::Kind::Compute)
-      bind(step.number, depends);
-    else if (step.kind == PlanStep::Kind::Scratch && depends)
-      return false;
-    else if (step.kind == PlanStep::Kind::Loop) {
-      const PlanLoop &loop = step.loop.front();
-      for (const auto &[number, operand] : loop.state)
-        bind(number, dependsOnDevice(operand));
-      if (!readSteps(loop.head, numValues, values))
-        return false;
-      for (const auto &[number, operand] : loop.values)
-        bind(number, dependsOnDevice(operand));
-      if (!readSteps(loop.body, numValues, values))
-        return false;
-      // From the second turn on, all may follow from what changes.
-      if (llvm::any_of(loop.next, dependsOnDevice))
-        for (const auto *bound : {&loop.state, &loop.values})
-          for (const auto &[number, operand] : *bound)
-            bind(number, true);
-    }
+VarlenStatus varlen_capi::finish(Launcher &launcher) {
+  llvm::SmallVector<unsigned> ranks;
+  for (Parameter &parameter : launcher.function.arguments) {
+    parameter.finish();
+    ranks.push_back(static_cast<unsigned>(parameter.getRank()));
   }
-  return true;
+  llvm::Expected<PlanFacts> facts = verifyPlan(launcher.plan, ranks);
+  if (!facts)
+    return fail(VARLEN_UNSUPPORTED, "%s",
+                llvm::toString(facts.takeError()).c_str());
+  launcher.facts = *facts;
+  return VARLEN_OK;
 }
 
 static VarlenStatus compile(Source &source, const VarlenKernelOptions &options,
@@ -95,13 +69,7 @@ static VarlenStatus compile(Source &source, const VarlenKernelOptions &options,
           std::make_move_iterator(launcher.function.results.begin()),
           std::make_move_iterator(launcher.function.results.end())));
   launcher.function.results.clear();
-  for (Parameter &parameter : launcher.function.arguments)
-    parameter.finish();
-  llvm::DenseSet<int64_t> ofDevice;
-  if (!readSteps(launcher.plan.steps, launcher.numValues, ofDevice))
-    return fail(VARLEN_UNSUPPORTED,
-                "expected scratch whose size follows from extents");
-  return VARLEN_OK;
+  return finish(launcher);
 }
 
 VarlenStatus varlenLauncherCompile(const void *source, size_t size,
@@ -222,7 +190,11 @@ VarlenStatus varlenLauncherGetWorkspaceSize(VarlenLauncher launcher,
   if (VarlenStatus status =
           binding.addArguments(tensors, numTensors, /*needsData=*/false))
     return status;
-  *bytes = LaunchRun(*unwrap(launcher), binding).measure();
+  varlen_clear_error();
+  uint64_t measured = 0;
+  if (!LaunchRun(*unwrap(launcher), binding).measure(measured))
+    return failWithRuntime(VARLEN_UNSUPPORTED);
+  *bytes = measured;
   return VARLEN_OK;
 }
 
@@ -267,7 +239,10 @@ static VarlenStatus findDevice(const Launcher &launcher,
 static VarlenStatus checkWorkspace(const Launcher &launcher,
                                    const Binding &binding,
                                    const void *workspace, size_t bytes) {
-  uint64_t wanted = LaunchRun(launcher, binding).measure();
+  uint64_t wanted = 0;
+  varlen_clear_error();
+  if (!LaunchRun(launcher, binding).measure(wanted))
+    return failWithRuntime(VARLEN_UNSUPPORTED);
   if (bytes >= wanted &&
       reinterpret_cast<uintptr_t>(workspace) % workspaceAlignment == 0)
     return VARLEN_OK;

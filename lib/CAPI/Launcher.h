@@ -38,8 +38,7 @@ struct Launcher {
   mlir::varlen::LaunchPlan plan;
   /// Arguments, then results.
   Function function;
-  /// How many values the plan has.
-  int64_t numValues = 0;
+  mlir::varlen::PlanFacts facts;
 
   std::mutex mutex; // of what follows
   std::string image;
@@ -47,14 +46,19 @@ struct Launcher {
   llvm::DenseMap<uint64_t, std::unique_ptr<LoadedKernels>> loaded;
 };
 
+/// Checks the plan of a launcher whose other members are there.
+VarlenStatus finish(Launcher &launcher);
+
 /// One launch, or the size of its workspace.
 class LaunchRun {
 public:
   LaunchRun(const Launcher &launcher, const Binding &binding)
-      : launcher(launcher), binding(binding), values(launcher.numValues) {}
+      : launcher(launcher), binding(binding), values(launcher.facts.numValues) {
+  }
 
-  /// The bytes of the workspace.
-  uint64_t measure();
+  /// Stores the bytes of the workspace. False, with the runtime's error set, if
+  /// the plan comes to no end.
+  bool measure(uint64_t &bytes);
   /// Kernels report to the record at `report`. False, with the runtime's error
   /// set, if something has failed.
   bool launch(const LoadedKernels &code, uint64_t workspace, uint64_t report,
@@ -76,6 +80,8 @@ private:
   std::vector<int64_t> values;
   llvm::SmallVector<uint64_t, 8> scratch;
   uint64_t base = 0, used = 0, status = 0;
+  /// Of all loops so far.
+  int64_t turns = 0;
   const LoadedKernels *kernels = nullptr; ///< null: measured only
   void *stream = nullptr;
 };

@@ -205,12 +205,11 @@ LogicalResult Planner::addCompute(Operation *op, std::vector<PlanStep> &steps) {
     return refuse(op, "computations on integers, scratch, loops and launches");
   if (failed(get(op, op->getOperands(), step.operands)))
     return failure();
-  if (isa<arith::ShRUIOp>(op) && (step.operands[1].kind != Kind::Constant ||
-                                  !op->getResult(0).getType().isInteger(64)))
+  if (isa<arith::ShRUIOp>(op) && !op->getResult(0).getType().isInteger(64))
     return refuse(op, "shifts of 64 bits by a constant");
-  if (isa<arith::DivUIOp, arith::DivSIOp, arith::RemUIOp, arith::RemSIOp>(op) &&
-      (step.operands[1].kind != Kind::Constant || step.operands[1].number == 0))
-    return refuse(op, "a divisor that is a constant");
+  StringRef wanted = step.op->checkRight(step.operands.back());
+  if (!wanted.empty())
+    return refuse(op, wanted);
   step.number = numValues++;
   known[op->getResult(0)] = {Kind::Value, step.number, 0};
   steps.push_back(std::move(step));

@@ -15,16 +15,23 @@
 using namespace mlir;
 using namespace mlir::varlen;
 
-/// The text of an operator, and the function that it is.
-#define OPERATOR(name, operation, text)                                        \
-  {name, operation, #text, [](int64_t C, int64_t L, int64_t R) -> int64_t {    \
+/// The text of an operator, and the function that it is of numbers of this
+/// type.
+#define OPERATOR_OF(type, name, operation, text)                               \
+  {name, operation, #text, [](int64_t c, int64_t l, int64_t r) -> int64_t {    \
+     type C = c, L = l, R = r;                                                 \
      (void)C, (void)L, (void)R;                                                \
      return text;                                                              \
    }}
+#define OPERATOR(name, operation, text)                                        \
+  OPERATOR_OF(int64_t, name, operation, text)
+/// Overflow wraps around.
+#define WRAPPING(name, operation, text)                                        \
+  OPERATOR_OF(uint64_t, name, operation, text)
 static constexpr PlanOperator operators[] = {
-    OPERATOR("add", "arith.addi", L + R),
-    OPERATOR("sub", "arith.subi", L - R),
-    OPERATOR("mul", "arith.muli", L *R),
+    WRAPPING("add", "arith.addi", L + R),
+    WRAPPING("sub", "arith.subi", L - R),
+    WRAPPING("mul", "arith.muli", L *R),
     OPERATOR("udiv", "arith.divui", (int64_t)((uint64_t)L / (uint64_t)R)),
     OPERATOR("sdiv", "arith.divsi", L / R),
     OPERATOR("urem", "arith.remui", (int64_t)((uint64_t)L % (uint64_t)R)),
@@ -49,7 +56,9 @@ static constexpr PlanOperator operators[] = {
     OPERATOR("uge", "", (uint64_t)L >= (uint64_t)R),
     OPERATOR("select", "arith.select", C ? L : R),
 };
+#undef WRAPPING
 #undef OPERATOR
+#undef OPERATOR_OF
 
 const PlanOperator *varlen::getPlanOperator(Operation *op) {
   auto compare = dyn_cast<arith::CmpIOp>(op);
@@ -58,4 +67,22 @@ const PlanOperator *varlen::getPlanOperator(Operation *op) {
                    : one.operation == op->getName().getStringRef();
   });
   return found == std::end(operators) ? nullptr : found;
+}
+
+const PlanOperator *varlen::lookupPlanOperator(StringRef name) {
+  const auto *found = llvm::find_if(
+      operators, [&](const PlanOperator &one) { return one.name == name; });
+  return found == std::end(operators) ? nullptr : found;
+}
+
+StringRef PlanOperator::checkRight(const PlanOperand &operand) const {
+  bool isConstant = operand.kind == PlanOperand::Kind::Constant;
+  if (name == "lshr" &&
+      !(isConstant && operand.number >= 0 && operand.number < 64))
+    return "shifts of 64 bits by a constant";
+  // The least number has no quotient by -1.
+  if (llvm::is_contained({"udiv", "sdiv", "urem", "srem"}, name) &&
+      !(isConstant && operand.number != 0 && operand.number != -1))
+    return "a divisor that is a constant";
+  return "";
 }

@@ -166,13 +166,25 @@ static VarlenLauncher compileFile(const char *path, VarlenCode *code) {
   return launcher;
 }
 
+/* As a cache on disk gives it. */
+static VarlenLauncher serializeAndBack(VarlenLauncher launcher) {
+  VarlenCode code = {NULL};
+  VarlenLauncher again = {NULL};
+  EXPECT(!varlenLauncherSerialize(launcher, &code));
+  EXPECT(!varlenLauncherDeserialize(varlenCodeGetData(code),
+                                    varlenCodeGetSize(code), &again));
+  varlenCodeDestroy(code);
+  varlenLauncherDestroy(launcher);
+  return again;
+}
+
 static VarlenStatus setImage(VarlenLauncher launcher) {
   return varlenLauncherSetImage(launcher, varlenCodeGetData(kernels),
                                 varlenCodeGetSize(kernels));
 }
 
 static void setUp(char **paths) {
-  attention = compileFile(paths[0], NULL);
+  attention = serializeAndBack(compileFile(paths[0], NULL));
   gradients = compileFile(paths[1], NULL);
   compileFile(paths[2], &kernels);
   char *ptx = calloc(varlenCodeGetSize(kernels) + 1, 1);

@@ -18,6 +18,8 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/BuiltinTypes.h"
 
+#include "llvm/Support/Error.h"
+
 #include <array>
 #include <string>
 #include <vector>
@@ -58,9 +60,16 @@ struct PlanOperand {
 struct PlanOperator {
   StringRef name, operation, c;
   int64_t (*evaluate)(int64_t condition, int64_t lhs, int64_t rhs);
+
+  size_t getNumOperands() const { return name == "select" ? 3 : 2; }
+  /// What the operator wants on its right, where it traps or has no meaning for
+  /// other numbers; "" if the operand is that.
+  StringRef checkRight(const PlanOperand &operand) const;
 };
-/// The operator of an operation on integers; null if there is none.
+/// The operator of an operation on integers, or of that name; null if there is
+/// none.
 const PlanOperator *getPlanOperator(Operation *op);
+const PlanOperator *lookupPlanOperator(StringRef name);
 
 struct PlanLoop;
 
@@ -110,6 +119,17 @@ struct LaunchPlan {
   std::vector<PlanKernel> kernels;
   std::vector<PlanStep> steps;
 };
+
+/// What follows from a plan that can be taken.
+struct PlanFacts {
+  int64_t numValues = 0, numScratch = 0;
+};
+
+/// Checks that the steps can be taken for tensors of these ranks: they use what
+/// there is, no operator traps, and the scratch of a launch is what it was when
+/// it was measured, whatever the device is. That loops end is not checked.
+llvm::Expected<PlanFacts> verifyPlan(const LaunchPlan &plan,
+                                     ArrayRef<unsigned> ranks);
 
 /// Lowers a module to launches of kernels on bare pointers, in functions whose
 /// results are arguments (`strided`: with any strides but the last), and plans
