@@ -1,7 +1,7 @@
-"""Compiled programs, kept in memory and on disk.
+"""Compiled programs of the CPU and launchers of GPUs, kept in memory and on disk.
 
-A file has the name of a hash of all that its program follows from: source, options,
-the build of the library, the CPU. Files appear by being renamed, so processes never
+A file has the name of a hash of all that its content follows from: the kind, source,
+options, the build of the library, the CPU. Files appear by being renamed, so processes never
 see a part of one; one that is damaged or not the user's own is compiled again. What
 was used least recently goes when all together are too large.
 
@@ -19,13 +19,14 @@ import secrets
 import stat
 import threading
 import warnings
+from typing import Any
 
 from . import _library
 
 _SUFFIX = ".varlen"
 _DEFAULT_BYTES = 256 << 20
 
-_programs: dict[tuple, _library.Program] = {}
+_kept: dict[tuple, Any] = {}
 _lock = threading.Lock()
 # A forked child has no thread that would release it.
 os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.Lock()))
@@ -53,38 +54,49 @@ def _limit():
 
 def load(source, *, strided=False, runtime_checks=False, target=None):
     """_library.compile, or what it has made of the same before."""
+
+    def compile(source):
+        return _library.compile(
+            source, strided=strided, runtime_checks=runtime_checks, target=target
+        )
+
+    options = strided, runtime_checks, target
+    return find("program", source, options, compile, _library.deserialize)
+
+
+def find(kind, source, options, compile, deserialize):
+    """`compile(source)`, or what it has made before of the same source with the same options,
+    a tuple that is printed: in this process, or in another one, of whose `serialize()`
+    `deserialize` makes it again."""
     if isinstance(source, str):
         source = source.encode()
-    key = (source, strided, runtime_checks, target)
-    program = _programs.get(key)
-    if program is None:
+    key = kind, source, options
+    found = _kept.get(key)
+    if found is None:
         # One thread compiles what several want.
         with _lock:
-            program = _programs.get(key)
-            if program is None:
-                program = _programs[key] = _find(*key)
-    return program
+            found = _kept.get(key)
+            if found is None:
+                found = _kept[key] = _find(*key, compile, deserialize)
+    return found
 
 
-def _find(source, strided, runtime_checks, target):
-    """The program from disk, or compiled, and then kept there."""
+def _find(kind, source, options, compile, deserialize):
+    """From disk, or compiled, and then kept there."""
     folder, identity = directory(), _library.identity()
     key = None
     if folder is not None and identity is not None:
-        options = f"{identity}\n{strided} {runtime_checks} {target}\n"
-        key = hashlib.sha256(options.encode() + source).digest()
-        program = _read(folder, key)
-        if program is not None:
-            return program
-    program = _library.compile(
-        source, strided=strided, runtime_checks=runtime_checks, target=target
-    )
+        key = hashlib.sha256(f"{identity}\n{kind} {options}\n".encode() + source).digest()
+        found = _read(folder, key, deserialize)
+        if found is not None:
+            return found
+    made = compile(source)
     if key is not None:
         try:
-            _write(folder, key, program.serialize(), _limit())
+            _write(folder, key, made.serialize(), _limit())
         except OSError:
             pass  # A disk that is full or read-only: it is compiled again.
-    return program
+    return made
 
 
 # What a file begins with, before its key.
@@ -118,8 +130,8 @@ class _Folder:
         os.close(self.descriptor)
 
 
-def _read(path, key):
-    """The program of a key; None if there is none that can be used."""
+def _read(path, key, deserialize):
+    """What the file of a key holds; None if there is none that can be used."""
     try:
         with _Folder(path) as folder:
             name = key.hex() + _SUFFIX
@@ -135,9 +147,9 @@ def _read(path, key):
                 content = file.read(state.st_size)
             if not content.startswith(head):
                 return None
-            program = _library.deserialize(content[len(head) :])
+            found = deserialize(content[len(head) :])
             os.utime(name, dir_fd=folder, follow_symlinks=False)
-            return program
+            return found
     except (OSError, ValueError, NotImplementedError, _library.CompileError):
         return None
 
@@ -183,8 +195,8 @@ def _trim(folder, limit):
 
 
 def clear():
-    """Forgets all programs, in memory and on disk. Functions that are in use stay."""
-    _programs.clear()
+    """Forgets all of it, in memory and on disk. Functions that are in use stay."""
+    _kept.clear()
     path = directory()
     if path is not None and path.is_dir():
         with _Folder(path) as folder:

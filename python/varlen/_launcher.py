@@ -5,10 +5,9 @@ from __future__ import annotations
 import ctypes
 import functools
 import re
-import threading
 from typing import NamedTuple
 
-from . import _library
+from . import _cache, _library
 from ._library import DiagnosticFn, library, raise_error
 
 
@@ -108,28 +107,27 @@ def common_chip(capabilities):
 # Launchers
 # ===----------------------------------------------------------------------===#
 
-_launchers: dict[tuple, Launcher] = {}
-_lock = threading.Lock()
-
 
 def load(source, target, *, strided):
     """The Launcher of a source for a Target, which stays until the process ends.
     NotImplementedError for what CPUs alone have kernels for."""
-    key = source, target, strided
-    launcher = _launchers.get(key)
-    if launcher is None:
-        # One thread compiles what several want.
-        with _lock:
-            launcher = _launchers.get(key)
-            if launcher is None:
-                try:
-                    launcher = Launcher(source, target.chip, strided=strided, ptx=target.ptx)
-                except _library.CompileError as error:
-                    _refuse_without_tiles(error)
-                    raise
-                # Kernels may run until the process ends, after Python has.
-                ctypes.pythonapi.Py_IncRef(ctypes.py_object(launcher))
-                _launchers[key] = launcher
+
+    def compile(source):
+        try:
+            return _keep(Launcher(source, target.chip, strided=strided, ptx=target.ptx))
+        except _library.CompileError as error:
+            _refuse_without_tiles(error)
+            raise
+
+    def deserialize(data):
+        return _keep(Launcher.deserialize(data))
+
+    return _cache.find("launcher", source, (*target, strided), compile, deserialize)
+
+
+def _keep(launcher):
+    """Kernels may run until the process ends, after Python has."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(launcher))
     return launcher
 
 
@@ -167,6 +165,23 @@ class Launcher:
         )
         if status:
             raise_error(status, diagnostics)
+
+    @classmethod
+    def deserialize(cls, data):
+        """The Launcher of what `serialize` has returned, without compiling. Bytes that were
+        changed are a ValueError, those of another build a NotImplementedError. They are code:
+        take them from where nobody else writes."""
+        handle = ctypes.c_void_p()
+        status = library().varlenLauncherDeserialize(data, len(data), ctypes.byref(handle))
+        if status:
+            raise_error(status)
+        launcher = cls.__new__(cls)
+        launcher._handle, launcher._destroy = handle, library().varlenLauncherDestroy
+        return launcher
+
+    def serialize(self):
+        """The launcher as bytes, for processes whose `identity` is the same."""
+        return _library.read_code(library().varlenLauncherSerialize, self._handle)
 
     def __del__(self):
         self._destroy(self._handle)

@@ -225,6 +225,8 @@ _SIGNATURES = {
     "varlenLauncherCompile": (_status, _pointer, _size, _pointer, _pointer),
     "varlenLauncherDestroy": (None, _pointer),
     "varlenLauncherSetImage": (_status, _pointer, _pointer, _size),
+    "varlenLauncherSerialize": (_status, _pointer, _pointer),
+    "varlenLauncherDeserialize": (_status, _pointer, _size, _pointer),
     "varlenLauncherGetWorkspaceSize": (_status, _pointer, _pointer, _size, _pointer),
     "varlenLauncherLaunch": (
         _status, _pointer, _pointer, _size, _pointer, _size, _pointer,
@@ -371,6 +373,18 @@ def deserialize(data):
     return Program(handle)
 
 
+def read_code(serialize, handle):
+    """The bytes that a function of the library makes of an object."""
+    c, code = library(), ctypes.c_void_p()
+    status = serialize(handle, ctypes.byref(code))
+    if status:
+        raise_error(status)
+    try:
+        return ctypes.string_at(c.varlenCodeGetData(code), c.varlenCodeGetSize(code))
+    finally:
+        c.varlenCodeDestroy(code)
+
+
 class Program:
     """A compiled module; destroyed with the last reference to it or a function."""
 
@@ -384,14 +398,7 @@ class Program:
 
     def serialize(self):
         """The program as bytes, for processes whose `identity` is the same."""
-        c, code = library(), ctypes.c_void_p()
-        status = c.varlenProgramSerialize(self._handle, ctypes.byref(code))
-        if status:
-            raise_error(status)
-        try:
-            return ctypes.string_at(c.varlenCodeGetData(code), c.varlenCodeGetSize(code))
-        finally:
-            c.varlenCodeDestroy(code)
+        return read_code(library().varlenProgramSerialize, self._handle)
 
     def __getitem__(self, name):
         """The public function of that name; None: the only one."""

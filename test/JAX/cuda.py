@@ -1,4 +1,4 @@
-# RUN: %python %s
+# RUN: env VARLEN_CACHE_DIR= %python %s
 """Attention in programs for CUDA devices, as they are lowered: no such device is needed.
 What their custom calls do, cuda-handler.py has."""
 

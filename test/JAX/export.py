@@ -57,7 +57,7 @@ def save(path):
 
 
 def count_programs():
-    return len(varlen._cache._programs) + _ffi._find_kernels.cache_info().currsize
+    return len(varlen._cache._kept) + _ffi._find_kernels.cache_info().currsize
 
 
 def load(path):

@@ -48,7 +48,7 @@ before = None
 for offsets in (cu, cumulate(0, 18, 0, 0), cumulate(1, 2, 3, 4)):
     wanted = varlen.attn(q, k, v, offsets, is_causal=True)
     assert same(compiled(q, k, v, offsets), wanted)
-    programs = len(varlen._cache._programs) + _ffi._find_kernels.cache_info().currsize
+    programs = len(varlen._cache._kept) + _ffi._find_kernels.cache_info().currsize
     assert before in (None, programs)
     before = programs
 assert len(traces) == 1

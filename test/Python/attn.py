@@ -104,8 +104,8 @@ assert result.base is wide and np.array_equal(result, varlen.attn(*slices, cu))
 assert (wide[:, :2] == 7).all() and (wide[:, 6:] == 7).all()
 
 # Lengths and numbers of threads change no bit, and compile nothing.
-before = len(varlen._cache._programs)
+before = len(varlen._cache._kept)
 parts = [varlen.attn(*(x[a:b] for x in slices), cumulate(b - a), num_threads=n)
          for a, b, n in ((0, 12, 1), (12, 30, 3))]  # fmt: skip
 assert np.array_equal(np.concatenate(parts), varlen.attn(*slices, cu))
-assert len(varlen._cache._programs) == before
+assert len(varlen._cache._kept) == before

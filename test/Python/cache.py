@@ -14,7 +14,7 @@ import warnings
 
 from checks import raises
 
-from varlen import _cache, _library, text
+from varlen import _cache, _launcher, _library, text
 
 folder = pathlib.Path(os.environ["VARLEN_CACHE_DIR"])
 compiled = 0
@@ -33,9 +33,9 @@ _library.compile = compile_and_count
 def load(source, **options):
     """Loads the program as a new process would; returns how often it was compiled."""
     before = compiled
-    _cache._programs.clear()
+    _cache._kept.clear()
     program = _cache.load(source, **options)
-    assert program[None].name == "f"
+    assert program[None].name in ("f", "attention")
     assert _cache.load(source, **options) is program
     return compiled - before
 
@@ -170,7 +170,53 @@ for place in ("", str(path / "below")):
     assert load(module(1)) == 1 and load(module(1)) == 1
 os.environ["VARLEN_CACHE_DIR"] = str(folder)
 _cache.clear()
-assert not files() and not _cache._programs
+assert not files() and not _cache._kept
+
+# Launchers of GPUs: the same folder and rules. Their code is for a chip and a version of PTX.
+launchers = 0
+Launcher = _launcher.Launcher
+
+
+class CountedLauncher(Launcher):
+    def __init__(self, *arguments, **options):
+        global launchers
+        launchers += 1
+        super().__init__(*arguments, **options)
+
+
+_launcher.Launcher = CountedLauncher
+kernels = text.attn(heads=1, head_dim=64)
+
+
+def load_kernels(chip="sm_80", ptx=0, strided=False):
+    """Loads the launcher as a new process would; returns how often it was compiled."""
+    before = launchers
+    _cache._kept.clear()
+    target = _launcher.Target(chip, ptx)
+    launcher = _launcher.load(kernels, target, strided=strided)
+    assert [x.name for x in launcher.parameters][:3] == ["q", "k", "v"]
+    assert _launcher.load(kernels, target, strided=strided) is launcher
+    return launchers - before
+
+
+assert load_kernels() == 1 and load_kernels() == 0
+(path,) = files()
+assert path.stat().st_mode & 0o777 == 0o600
+for options in ({"chip": "sm_86"}, {"ptx": 80}, {"strided": True}):
+    assert load_kernels(**options) == 1
+assert len(files()) == 4
+assert load(kernels) == 1  # The CPU's program of the same text is another file.
+good = path.read_bytes()
+path.write_bytes(good[:-100] + bytes([good[-100] ^ 1]) + good[-99:])
+assert load_kernels() == 1 and path.read_bytes() == good and load_kernels() == 0
+path.chmod(0o666)
+assert load_kernels() == 1 and path.stat().st_mode & 0o777 == 0o600
+code = good[head:]
+raises(ValueError, "the checksum differs", Launcher.deserialize, code[:-1])
+raises(ValueError, "expected the bytes of a launcher, got", Launcher.deserialize, program)
+raises(ValueError, "expected the bytes of a program, got", _library.deserialize, code)
+_launcher.Launcher = Launcher
+_cache.clear()
 
 # Processes that fill it at the same time: all have right results, and one file each.
 WORK = """

@@ -237,10 +237,12 @@ def _compute():
                     errors.setdefault(0, _library.library().varlenGetLastError().decode())
             return 0
 
-    class Computing(_launcher.Launcher):
-        def __init__(self, source, chip, **options):
-            super().__init__(source, chip, **options)
-            self.function = _attention._compile(source)
+    load = _launcher.load
+
+    def load_both(source, target, **options):
+        launcher = load(source, target, **options)
+        launcher.function = _attention._compile(source)
+        return launcher
 
     def poll(device):
         with lock:
@@ -248,7 +250,7 @@ def _compute():
         if message:
             raise ValueError(f"an earlier launch: {message}")
 
-    _launcher.Launcher, _launcher.LaunchFrame, _launcher.poll = Computing, Frame, poll
+    _launcher.load, _launcher.LaunchFrame, _launcher.poll = load_both, Frame, poll
 
 
 if __name__ == "__main__":
