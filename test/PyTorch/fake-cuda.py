@@ -16,7 +16,7 @@ import torch  # noqa: E402
 from packed import fails  # noqa: E402
 
 import varlen.torch  # noqa: E402
-from varlen import _launcher  # noqa: E402
+from varlen import _launcher, _library  # noqa: E402
 from varlen.torch import varlen_attn  # noqa: E402
 
 WAITS = (
@@ -134,6 +134,50 @@ for mode in (0, 1, 2):
         torch.cuda.synchronize()
 assert driver.fakeCudaCount().refusals == 0, driver.fakeCudaLastRefusal()
 
+# Kernels for dense tensors and for those with strides: each is compiled where it is needed, and
+# each call has its own, in any order.
+loaded, load = [], _launcher.load
+
+
+def record(source, target, *, strided):
+    loaded.append(strided)
+    return load(source, target, strided=strided)
+
+
+def kinds_of(call):
+    """Whether launchers of a call's launches are for strides."""
+    seen, frame_of = [], _library.Frames.take
+
+    def take(frames):
+        seen.append(any(x.strides for x in frames._function.parameters))
+        return frame_of(frames)
+
+    _library.Frames.take = take
+    try:
+        call()
+    finally:
+        _library.Frames.take = frame_of
+    return seen
+
+
+_launcher.load = record
+inputs, cu = tensors(heads=9)
+packed = torch.zeros(12, 27, 64, dtype=torch.bfloat16, device="cuda:0")
+views = packed.split(9, 1)
+shifted = [torch.zeros(12 * 9 * 64 + 1, dtype=torch.bfloat16, device="cuda:0")[1:].view(12, 9, 64)]
+shifted += inputs[1:]
+assert kinds_of(lambda: attend(views, cu)) == [True] and loaded == [True]
+assert kinds_of(lambda: attend(inputs, cu)) == [False] and loaded == [True, False]
+# The first such tensors after dense ones are tried as dense ones.
+assert kinds_of(lambda: attend(views, cu)) == [False, True]
+assert kinds_of(lambda: attend(shifted, cu)) == kinds_of(lambda: attend(views, cu)) == [True]
+assert kinds_of(lambda: attend(inputs, cu)) == [False] and loaded == [True, False]
+_launcher.load = load
+fails(
+    ValueError, "out has 11 rows: expected 12, as many as q",
+    lambda: varlen.torch.varlen_attn_out(torch.empty_like(inputs[0][:11]), *inputs, cu, cu),
+)  # fmt: skip
+assert driver.fakeCudaCount().refusals == 0, driver.fakeCudaLastRefusal()
 
 # Tensors on several devices.
 inputs, cu = tensors()

@@ -88,6 +88,8 @@ def attn_out_on_device(
         chunk,
     )  # fmt: skip
     kernel = _kernels.forward(*geometry)
+    if out.dim() != 3 or out.size(0) != q.size(0):
+        raise ValueError("expected an out with q's rows")  # check has the words
     lse = new_lse(q)
     first = [q, k, v, cu_seqlens_q, cu_seqlens_k]
     kernel([*_operands(first, seqused_q, seqused_k, q_offset, sink, captures), out, lse])

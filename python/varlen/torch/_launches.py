@@ -26,24 +26,44 @@ def _find_current_stream():
 
 class OnCUDA:
     """A function of tensors on the CUDA device of that number: kernels for dense tensors,
-    and others, which read single elements, for those with strides."""
+    and others, which read single elements, for those with strides. Extents of results, which
+    are the last tensors, agree with those of operands already."""
 
     __slots__ = (
-        "_captures", "_current_stream", "_device", "_frames", "_index", "_num_operands", "_rules",
-        "_source",
+        "_captures", "_current_stream", "_dense", "_device", "_expects_dense", "_index",
+        "_num_operands", "_rules", "_source", "_strided",
     )  # fmt: skip
 
     def __init__(self, source, captures, index):
         self._source, self._captures, self._index = source, captures, index
         self._device = torch.device("cuda", index)
         self._current_stream = _find_current_stream()
-        self._frames = {}  # by whether tensors are dense
+        self._dense = self._strided = None  # Frames
+        self._expects_dense = True
 
     def __call__(self, tensors):
-        is_dense = _is_dense(tensors)
-        frames = self._frames.get(is_dense)
-        if frames is None:
-            frames = self._load(is_dense)
+        # Kernels for dense tensors refuse others: that is cheaper than to look at all tensors,
+        # where none had strides so far.
+        if self._dense is not None and self._expects_dense:
+            try:
+                return self._launch(self._dense, tensors)
+            except ValueError:
+                if _is_dense(tensors):
+                    raise
+            self._expects_dense = False
+        if _is_dense(tensors):
+            if self._dense is None:
+                self._dense = self._load(strided=False)
+            return self._launch(self._dense, tensors)
+        if self._strided is None:
+            self._strided = self._load(strided=True)
+        try:
+            self._launch(self._strided, tensors)
+        except ValueError:
+            if not _kernels.call_on_copies(self, tensors, self._num_operands):
+                raise
+
+    def _launch(self, frames, tensors):
         frame = frames.take()
         try:
             for tensor, address in zip(tensors, frame.addresses, strict=True):
@@ -61,23 +81,19 @@ class OnCUDA:
             status = frame.enqueue()
             if status:
                 _library.raise_error(status)
-        except ValueError:
-            if is_dense or not _kernels.call_on_copies(self, tensors, self._num_operands):
-                raise
         finally:
             frames.give_back(frame)
 
-    def _load(self, is_dense):
+    def _load(self, *, strided):
         try:
             target = _launcher.find_target(self._index)
-            launcher = _launcher.load(self._source, target, strided=not is_dense)
+            launcher = _launcher.load(self._source, target, strided=strided)
         except _library.CompileError as error:
             raise source_error(error) from None
         # Kernels find out, too, where extents do not agree, but a call does not wait for them.
-        self._rules = find_rules([x.name for x in launcher.parameters], self._captures)
-        self._num_operands = sum(not x.is_written for x in launcher.parameters)
-        frames = self._frames[is_dense] = _library.Frames(launcher, _launcher.LaunchFrame)
-        return frames
+        operands = [x.name for x in launcher.parameters if not x.is_written]
+        self._rules, self._num_operands = find_rules(operands, self._captures), len(operands)
+        return _library.Frames(launcher, _launcher.LaunchFrame)
 
 
 def _is_dense(tensors):
