@@ -1,10 +1,12 @@
 # RUN: %python %s %t.py
 """Inputs/upstream.py, which runs PyTorch's tests on Varlen, counts what they come to: here
-for a file of the same kind."""
+for a file of the same kind, on the device of the tests."""
 
 import pathlib
 import subprocess
 import sys
+
+from device import IS_FAKE, NAME
 
 FILE = '''
 import torch
@@ -14,22 +16,24 @@ from torch.testing._internal.common_device_type import instantiate_device_type_t
 from torch.testing._internal.common_utils import TestCase, parametrize
 import unittest
 
-CU = torch.tensor([0, 3, 5], dtype=torch.int32)
+CU = [0, 3, 5]
 
 
 class TestOne(TestCase):
     @unittest.skipIf(not common_cuda.PLATFORM_SUPPORTS_FLASH_ATTENTION, "no flash attention")
     @parametrize("heads", [1, 2])
     def test_attention(self, device, heads):
-        self.assertEqual(device, "cpu")
+        self.assertIn(device, ("cpu", "cuda:0"))
         q = torch.ones(5, heads, 8, device=device)
-        self.assertEqual(varlen_attn(q, q, q, CU, CU, 3, 3), q)
+        cu = torch.tensor(CU, dtype=torch.int32, device=device)
+        self.assertEqual(varlen_attn(q, q, q, cu, cu, 3, 3), q)
 
     def test_pages(self, device):
-        q, pages = torch.ones(5, 1, 8), torch.ones(2, 4, 1, 8)
-        table = torch.tensor([[0], [1]], dtype=torch.int32)
-        used = torch.tensor([3, 2], dtype=torch.int32)
-        varlen_attn(q, pages, pages, CU, None, 3, 3, seqused_k=used, block_table=table)
+        q, pages = torch.ones(5, 1, 8, device=device), torch.ones(2, 4, 1, 8, device=device)
+        cu, table, used = (
+            torch.tensor(x, dtype=torch.int32, device=device) for x in (CU, [[0], [1]], [3, 2])
+        )
+        varlen_attn(q, pages, pages, cu, None, 3, 3, seqused_k=used, block_table=table)
 
     def test_wrong(self, device):
         self.assertEqual(1, 2)
@@ -47,6 +51,8 @@ instantiate_device_type_tests(TestOne, globals(), only_for=("cuda",))
 instantiate_device_type_tests(TestCuDNN, globals(), only_for=("cuda",))
 '''
 
+DEVICE = f"fake-{NAME}" if IS_FAKE else NAME
+CLASS = f"TestOne{NAME.upper()}"
 path = pathlib.Path(sys.argv[1])
 path.write_text(FILE)
 script = pathlib.Path(__file__).parent / "Inputs" / "upstream.py"
@@ -54,7 +60,7 @@ script = pathlib.Path(__file__).parent / "Inputs" / "upstream.py"
 
 def run(*arguments):
     done = subprocess.run(
-        [sys.executable, script, path, *arguments],
+        [sys.executable, script, f"--device={DEVICE}", path, *arguments],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     return done.returncode, done.stdout + done.stderr
@@ -62,8 +68,9 @@ def run(*arguments):
 
 status, output = run()
 assert "2 passed, 1 refused, 1 skipped, 1 failed" in output and status == 1, output
-assert "failed: TestOneCPU.test_wrong_cpu: AssertionError" in output, output
-assert "refused: TestOneCPU.test_pages_cpu: block_table: Varlen offers no paged" in output, output
+assert f"failed: {CLASS}.test_wrong_{NAME}: AssertionError" in output, output
+refused = f"refused: {CLASS}.test_pages_{NAME}: block_table: Varlen offers no paged"
+assert refused in output, output
 assert "skipped: 1: another time" in output, output
 status, output = run("test_attention", "test_pages")
 assert "2 passed, 1 refused, 0 skipped, 0 failed" in output and status == 0, output

@@ -1,13 +1,13 @@
 """Runs PyTorch's own tests of variable-length attention on Varlen.
 
-    python test/PyTorch/Inputs/upstream.py PATH [PATTERN...] [--without=cuDNN] \\
-        [--seconds=N]
+    python test/PyTorch/Inputs/upstream.py PATH [PATTERN...] [--device=cpu] \\
+        [--without=cuDNN] [--seconds=N]
 
 PATH is PyTorch's test/test_varlen_attention.py, of the version of torch that is installed;
 PATTERN are parts of names of tests to run. Classes that are instantiated for device types
-are instantiated for the CPU, those for CUDA alone too, while the provider "VARLEN" is
-active and counts as flash attention; but for classes with a word of --without in their
-names. After N seconds no further test starts.
+are instantiated for the device, "cpu", "cuda" or the tests' "fake-cuda", those for CUDA alone
+too, while the provider "VARLEN" is active there and counts as flash attention; but for classes
+with a word of --without in their names. After N seconds no further test starts.
 
 Prints each test that failed or was refused with NotImplementedError, reasons that tests were
 skipped for, and "P passed, R refused, S skipped, F failed". Exits with 1 where one failed.
@@ -20,6 +20,12 @@ import sys
 import time
 import types
 import unittest
+
+DEVICES = ("cpu", "cuda", "fake-cuda")
+if "--device=fake-cuda" in sys.argv:
+    import fake_device
+
+    fake_device.enable(computes=True)  # before torch is imported
 
 import torch
 from torch.nn.attention import activate_flash_attention_impl
@@ -36,19 +42,19 @@ from torch.testing._internal import common_cuda, common_device_type
 import varlen.torch
 
 
-def load(path, without):
-    """The file as a module, its classes made for the CPU."""
+def load(path, without, device):
+    """The file as a module, its classes made for the device."""
     instantiate = common_device_type.instantiate_device_type_tests
 
-    def instantiate_for_cpu(cls, scope, **options):
+    def instantiate_for_device(cls, scope, **options):
         if any(word.lower() in cls.__name__.lower() for word in without):
             del scope[cls.__name__]
         else:
-            instantiate(cls, scope, only_for="cpu")
+            instantiate(cls, scope, only_for=device)
 
     # The file takes both from these modules when it is loaded. The provider has the kernels
     # of flash attention, which are looked for on GPUs.
-    common_device_type.instantiate_device_type_tests = instantiate_for_cpu
+    common_device_type.instantiate_device_type_tests = instantiate_for_device
     common_cuda.PLATFORM_SUPPORTS_FLASH_ATTENTION = True
     spec = importlib.util.spec_from_file_location("upstream_tests", path)
     module = importlib.util.module_from_spec(spec)
@@ -123,14 +129,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("path")
     parser.add_argument("patterns", nargs="*")
+    parser.add_argument("--device", choices=DEVICES, default="cpu")
     parser.add_argument("--without", default=["cuDNN"], type=lambda words: words.split(","))
     parser.add_argument("--seconds", type=float, default=float("inf"))
-    arguments = parser.parse_args()
-    varlen.torch.install()
+    arguments = parser.parse_intermixed_args()
+    device = arguments.device.removeprefix("fake-")
+    if device == "cuda" and not torch.cuda.is_available():
+        parser.error("--device: expected a CUDA device, found none")
+    varlen.torch.install(devices=device)
     activate_flash_attention_impl("VARLEN")
     # PyTorch's loader reads options of its own.
     sys.argv = sys.argv[:1]
-    module = load(arguments.path, [word for word in arguments.without if word])
+    module = load(arguments.path, [word for word in arguments.without if word], device)
     tests = [
         test
         for test in tests_of(unittest.TestLoader().loadTestsFromModule(module))
