@@ -90,6 +90,8 @@ class Stream:
     def __init__(self, device=None, handle=None):
         self.device_index = _index_of(device)
         self.cuda_stream = _device.fakeNewStream(self.device_index) if handle is None else handle
+        # What PyTorch's own tests put into torch._C._cuda_setStream.
+        self.stream_id, self.device_type = self.cuda_stream, 1
 
     def synchronize(self):
         _device.fakeSynchronize()
@@ -167,6 +169,9 @@ def _set_up(device):
     torch._C._cuda_exchangeDevice = lambda d: _exchange(d)
     torch._C._cuda_maybeExchangeDevice = lambda d: _exchange(d)
     torch._C._cuda_getCurrentRawStream = lambda index: device.fakeGetStream(index)
+    torch._C._cuda_setStream = lambda stream_id, device_index, device_type: (
+        device.fakeSetStream(device_index, stream_id)
+    )
     torch.cuda.device_count = lambda: NUM_DEVICES
     torch.cuda.current_device = lambda: device.fakeGetDevice()
     torch.cuda.set_device = set_device
