@@ -7,10 +7,19 @@
 // CHECK-LABEL: @grouped
 // CHECK-SAME: %[[Q:[^:]*]]: memref<?x4x16xf32>, %[[K:[^:]*]]: memref<?x2x16xf32>, %[[V:[^:]*]]: memref<?x2x24xf32>, %{{[^:]*}}: memref<?xi32>, %[[OUT:[^:]*]]: memref<?x4x24xf32>, %[[LSE:[^:]*]]: memref<4x?xf32>
 // No states are shared if no tile is cut.
-// CHECK: arith.cmpi sgt, %{{.*}}, %c1
+// CHECK: %[[OF_FEW:.*]] = scf.for {{.*}} -> (index) {
+// Blocks, and parts of 8 and of 16, are counted from the first key of a sequence.
+// CHECK: %[[BLOCK:.*]] = arith.divui %{{.*}}, %c32
+// CHECK-NEXT: %[[BEGIN:.*]] = arith.muli %[[BLOCK]], %c32
+// CHECK: %[[ENDS:.*]] = arith.divui %{{.*}}, %c256
+// CHECK: %[[BEGINS:.*]] = arith.divui %[[BEGIN]], %c256
+// CHECK: arith.subi %[[ENDS]], %[[BEGINS]]
+// CHECK: %[[OF_PANELS:.*]] = scf.for
+// CHECK: arith.divui %{{.*}}, %c512
+// CHECK: %[[MOST:.*]] = arith.maxsi %[[OF_FEW]], %[[OF_PANELS]]
+// CHECK: arith.cmpi sgt, %[[MOST]], %c1
 // CHECK: %[[CUT:.*]] = arith.andi
-// CHECK: %[[MOST:.*]] = arith.maxsi %{{.*}}, %c1
-// CHECK: %[[PARTS:.*]] = arith.select %[[CUT]], %[[MOST]], %c0
+// CHECK: %[[PARTS:.*]] = arith.select %[[CUT]], %[[OF_FEW]], %c0
 // CHECK: %[[SHARED:.*]] = memref.alloc(%[[PARTS]]) {alignment = 64 : i64} : memref<?x4x24xf32>
 // CHECK: scf.for %[[TURN:[^ ]*]] = %c0
 // CHECK: %[[WHOLE:.*]] = arith.cmpi eq, %[[TURN]], %c0
@@ -18,8 +27,10 @@
 // CHECK: %[[VISITS:.*]] = arith.cmpi eq, %[[PHASE]], %c0
 // CHECK: scf.forall
 // CHECK: %[[LONG:.*]] = arith.cmpi sgt, %{{.*}}, %c64
+// All queries of the sequence count, with two heads each.
+// CHECK: %[[ROWS:.*]] = arith.muli %{{.*}}, %c2
 // CHECK: %[[MOST:.*]] = arith.select %[[LONG]], %c4, %c2
-// CHECK: %[[FEW:.*]] = arith.cmpi sle, %[[ROWS:.*]], %[[MOST]]
+// CHECK: %[[FEW:.*]] = arith.cmpi sle, %[[ROWS]], %[[MOST]]
 // CHECK: scf.if %[[FEW]] {
 // CHECK: %[[QS:.*]] = memref.alloc() {alignment = 64 : i64} : memref<1x4x16xf32>
 // CHECK: %[[LO:.*]] = memref.alloc() {alignment = 64 : i64} : memref<4x1xi32>

@@ -53,7 +53,8 @@
 // CHECK: memref.store %[[NONE]], %[[HI]]
 // Parts of 16 kv blocks: the state before the first one.
 // CHECK: scf.for %[[PART:[^ ]*]] = %{{.*}} to %{{.*}} step %c1 {
-// CHECK: arith.muli %[[PART]], %c512
+// CHECK: %[[NUMBER:.*]] = arith.addi
+// CHECK: arith.muli %[[NUMBER]], %c512
 // CHECK: %[[ACC:.*]] = memref.subview %[[STATES]][%{{.*}}, 0, 0] [1, 48, 16]
 // CHECK: %[[M:.*]] = memref.subview %[[MS]][%{{.*}}, 0, 0] [1, 2, 16]
 // CHECK: %[[L:.*]] = memref.subview %[[LS]][%{{.*}}, 0, 0] [1, 2, 16]

@@ -32,7 +32,10 @@ CPUTileBuilder::WorkTile CPUTileBuilder::readTile(Value tiles, Value number,
   tile.kRows = field(WorkTilesOp::KRows);
   tile.queries = field(WorkTilesOp::Queries);
   tile.offset = field(WorkTilesOp::Offset);
-  tile.kBegin = field(WorkTilesOp::KBegin);
+  // Blocks and parts begin at the same keys in every tile, so that how rows are
+  // cut into tiles changes no sum.
+  tile.kBegin =
+      index.roundDown(field(WorkTilesOp::KBegin), schedule.getKvBlock());
   tile.kEnd = field(WorkTilesOp::KEnd);
   return tile;
 }

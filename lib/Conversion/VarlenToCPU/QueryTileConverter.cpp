@@ -17,31 +17,51 @@ using namespace mlir::varlen;
 // Kinds of tiles
 //===----------------------------------------------------------------------===//
 
-Value QueryTileConverter::emitNumParts(Value keys, Value partKeys) {
+Value QueryTileConverter::emitFirstPart(const WorkTile &tile, Value partKeys) {
+  return index.div(tile.kBegin, partKeys);
+}
+
+Value QueryTileConverter::emitNumParts(const WorkTile &tile, Value partKeys) {
   if (!ops.parts)
     return index.constant(1);
   // A tile that sees none has a state, too.
-  return index.max(index.ceilDiv(keys, partKeys), 1);
+  return index.max(index.sub(index.ceilDiv(tile.kEnd, partKeys),
+                             emitFirstPart(tile, partKeys)),
+                   1);
 }
 
-Value QueryTileConverter::emitNumParts(const WorkTile &tile, Value isFew) {
-  return emitNumParts(index.sub(tile.kEnd, tile.kBegin),
-                      index.select(isFew, index.constant(ofFew.partKeys),
-                                   index.constant(ofPanels.partKeys)));
+Value QueryTileConverter::emitPartKeys(Value isFew) {
+  return index.select(isFew, index.constant(ofFew.partKeys),
+                      index.constant(ofPanels.partKeys));
+}
+
+Value QueryTileConverter::emitMostParts(Value list, Value group,
+                                        const Form &form) {
+  Value zero = index.constant(0), partKeys = index.constant(form.partKeys);
+  return emitLoop(b, zero, index.dim(list, 0), index.constant(1), {zero},
+                  [&](Value number, ValueRange most) {
+                    WorkTile tile = readTile(list, number, group);
+                    return Values{
+                        index.max(most[0], emitNumParts(tile, partKeys))};
+                  })
+      .front();
 }
 
 Value QueryTileConverter::emitIsFew(const WorkTile &tile) {
   Value keys = index.sub(tile.kEnd, tile.kBegin);
   int64_t most = getMaxQueries();
   Value isLong = index.less(2 * schedule.getKvBlock(), keys);
-  return index.lessEqual(tile.rows, index.select(isLong, index.constant(most),
-                                                 index.constant(most / 2)));
+  // Of the sequence, not of the tile, which may be its last few rows: both
+  // forms have sums of their own.
+  Value queries = tile.pairs.firstPair(index, tile.queries);
+  return index.lessEqual(queries, index.select(isLong, index.constant(most),
+                                               index.constant(most / 2)));
 }
 
 Value QueryTileConverter::emitIsCut(const WorkTile &tile, Value isFew,
                                     Value allScores) {
   return index.both(emitIsLarge(emitScores(tile), allScores),
-                    index.less(1, emitNumParts(tile, isFew)));
+                    index.less(1, emitNumParts(tile, emitPartKeys(isFew))));
 }
 
 //===----------------------------------------------------------------------===//
@@ -52,16 +72,17 @@ void QueryTileConverter::emit(Value list, Value group) {
   if (!ops.blocks)
     return emitTiles(list, group);
   Extremes all = emitExtremes(list, group);
-  Value least = index.constant(std::min(ofFew.partKeys, ofPanels.partKeys));
-  Value canBeCut = index.both(emitIsLarge(all.mostScores, all.scores),
-                              index.less(1, emitNumParts(all.keys, least)));
-  auto allocateShared = [&](Form &form, QueryTileBody body) {
-    Value parts = emitNumParts(all.keys, index.constant(form.partKeys));
+  Value partsOfFew = emitMostParts(list, group, ofFew);
+  Value partsOfPanels = emitMostParts(list, group, ofPanels);
+  Value canBeCut =
+      index.both(emitIsLarge(all.mostScores, all.scores),
+                 index.less(1, index.max(partsOfFew, partsOfPanels)));
+  auto allocateShared = [&](Form &form, QueryTileBody body, Value parts) {
     form.shared =
         body.allocateStates(index.select(canBeCut, parts, index.constant(0)));
   };
-  allocateShared(ofFew, makeFew());
-  allocateShared(ofPanels, makePanels());
+  allocateShared(ofFew, makeFew(), partsOfFew);
+  allocateShared(ofPanels, makePanels(), partsOfPanels);
   forEachTurn(list, canBeCut, [&](Value number, Value isWhole) {
     emitTurn(list, number, isWhole, all.scores);
   });
@@ -92,7 +113,7 @@ void QueryTileConverter::emitTurn(Value list, Value number, Value isWhole,
   Value ownFew = emitIsFew(own);
   Value numPhases =
       index.select(emitIsCut(own, ownFew, allScores), index.constant(2), zero);
-  Value ownParts = emitNumParts(own, ownFew);
+  Value ownParts = emitNumParts(own, emitPartKeys(ownFew));
   loop(zero, index.select(isWhole, one, numPhases), 1, [&](Value phase) {
     Value isFirst = index.equal(phase, zero);
     Value count = index.select(isWhole, index.dim(list, 0),
@@ -108,9 +129,10 @@ void QueryTileConverter::emitTurn(Value list, Value number, Value isWhole,
       Value isFew = emitIsFew(tile), isCut = emitIsCut(tile, isFew, allScores);
       // A whole tile, or one part, or all of them to their end.
       Value isPart = index.both(isFirst, isNot(isWhole));
-      Share share{
-          isWhole, isFirst, isNot(isPart), index.select(isPart, i, zero),
-          index.select(isPart, index.add(i, one), emitNumParts(tile, isFew))};
+      Share share{isWhole, isFirst, isNot(isPart),
+                  index.select(isPart, i, zero),
+                  index.select(isPart, index.add(i, one),
+                               emitNumParts(tile, emitPartKeys(isFew)))};
       // Those that are cut have their turn later.
       branch(isNot(index.both(isWhole, isCut)),
              [&] { emitShare(panels, states, isFew, share); });
@@ -145,14 +167,16 @@ void QueryTileConverter::emitParts(QueryTileBody &body, const Form &form,
       b, share.whole, [&] { return Values(own); },
       [&] { return Values(form.shared); });
   Value partKeys = index.constant(form.partKeys);
+  Value firstPart = emitFirstPart(body.tile, partKeys);
   body.emitBefore();
   loop(share.first, share.end, 1, [&](Value number) {
     Value isFirst = index.equal(number, zero);
     Value slot =
         index.select(isFirst, zero, index.select(share.whole, one, number));
     branch(share.meets, [&] {
-      Value begin = index.add(body.tile.kBegin, index.mul(number, partKeys));
-      Value end = index.min(index.add(begin, partKeys), body.tile.kEnd);
+      Value part = index.mul(index.add(firstPart, number), partKeys);
+      Value begin = index.max(part, body.tile.kBegin);
+      Value end = index.min(index.add(part, partKeys), body.tile.kEnd);
       body.emitBlocks(begin, end, body.getState(states, slot));
     });
     if (!ops.parts)

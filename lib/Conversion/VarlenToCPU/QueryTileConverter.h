@@ -71,9 +71,14 @@ private:
   Value emitIsFew(const WorkTile &tile);
   /// Whether the keys of a tile are met by several threads.
   Value emitIsCut(const WorkTile &tile, Value isFew, Value allScores);
-  /// The parts that so many keys have.
-  Value emitNumParts(Value keys, Value partKeys);
-  Value emitNumParts(const WorkTile &tile, Value isFew);
+  /// Keys of a part of a tile of that form.
+  Value emitPartKeys(Value isFew);
+  /// Parts are numbered from the first key of a sequence on; this is the first
+  /// that a tile meets, and how many it meets.
+  Value emitFirstPart(const WorkTile &tile, Value partKeys);
+  Value emitNumParts(const WorkTile &tile, Value partKeys);
+  /// The most that a tile of the list meets.
+  Value emitMostParts(Value list, Value group, const Form &form);
   QueryTileBody makePanels() {
     return {*this, ops, Orientation::KQ, panel, schedule.getPanels()};
   }
