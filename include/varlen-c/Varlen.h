@@ -457,6 +457,65 @@ VARLEN_API VarlenStatus varlenLauncherEnqueue(
    kernels. */
 VARLEN_API VarlenStatus varlenLauncherPoll(int32_t device);
 
+/*===----------------------------------------------------------------------===*\
+|* Context parallelism
+\*===----------------------------------------------------------------------===*/
+
+/* Which ranks own which rows of a batch (docs/context-parallel.md): a function
+   of its arguments alone, so that all ranks make the same plan. */
+typedef struct VarlenPlan {
+  void *ptr;
+} VarlenPlan;
+
+enum {
+  /* Whole sequences where they fit; others as in VARLEN_ZIGZAG. */
+  VARLEN_DOCUMENTS = 0,
+  /* Each rank has rows that follow each other in the batch. */
+  VARLEN_CONTIGUOUS = 1,
+  /* Each rank has rows from the front and from the back of a sequence. */
+  VARLEN_ZIGZAG = 2
+};
+
+typedef struct VarlenPlanOptions {
+  size_t structSize;
+  const char *mask; /* as in MLIR, "#varlen.mask<causal>"; null: the full one */
+  int32_t layout;   /* VARLEN_DOCUMENTS, ... */
+  int64_t multiple; /* chunks begin at multiples of that many rows; 0: 1 */
+  double rowCost;   /* work of a row beside its pairs, in pairs */
+  /* How much more than an equal share of all work, as a part of it, a rank may
+     have so that a sequence stays whole. */
+  double slack;
+} VarlenPlanOptions;
+
+#define VARLEN_PLAN_OPTIONS_INIT {sizeof(VarlenPlanOptions), 0, 0, 0, 0.0, 0.03}
+
+/* Rows of one sequence that a rank owns, counted from the first of the
+   sequence. */
+typedef struct VarlenPlanChunk {
+  int64_t sequence;
+  int64_t begin, end;             /* rows of q */
+  int64_t ownKeyBegin, ownKeyEnd; /* rows of k and v */
+  int64_t keyBegin, keyEnd;       /* keys that some of the rows of q see */
+  int64_t queryBegin, queryEnd;   /* rows of q that see some of the own keys */
+  int64_t qOffset;                /* of the chunk, among these keys */
+  int64_t pairs;                  /* of a row of q and a key that it sees */
+} VarlenPlanChunk;
+
+/* `cuSeqlensQ` and `cuSeqlensK` have numSequences + 1 entries, and `qOffset`,
+   unless it is null, numSequences. VARLEN_BAD_DATA if they are not what they
+   have to be. */
+VARLEN_API VarlenStatus varlenPlanCreate(const int64_t *cuSeqlensQ,
+                                         const int64_t *cuSeqlensK,
+                                         const int64_t *qOffset,
+                                         size_t numSequences, int64_t numRanks,
+                                         const VarlenPlanOptions *options,
+                                         VarlenPlan *plan);
+VARLEN_API void varlenPlanDestroy(VarlenPlan plan);
+/* The chunks of a rank, in the order of sequences and rows; they live as long
+   as the plan. Stores how many there are; null if there is no such rank. */
+VARLEN_API const VarlenPlanChunk *
+varlenPlanGetChunks(VarlenPlan plan, int64_t rank, size_t *numChunks);
+
 #ifdef __cplusplus
 }
 #endif

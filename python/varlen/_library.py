@@ -238,6 +238,11 @@ _SIGNATURES = {
     "varlenLauncherPoll": (_status, ctypes.c_int32),
     "varlenLauncherGetNumTensors": (_size, _pointer),
     "varlenLauncherGetTensor": (ctypes.POINTER(_Parameter), _pointer, _size),
+    "varlenPlanCreate": (
+        _status, _pointer, _pointer, _pointer, _size, ctypes.c_int64, _pointer, _pointer,
+    ),
+    "varlenPlanDestroy": (None, _pointer),
+    "varlenPlanGetChunks": (_pointer, _pointer, ctypes.c_int64, _pointer),
     "varlenSetNumThreads": (None, ctypes.c_int64),
     "varlenGetNumThreads": (ctypes.c_int64,),
 }  # fmt: skip

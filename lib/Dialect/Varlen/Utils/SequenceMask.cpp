@@ -45,11 +45,11 @@ MaskRange<Value> SequenceMask::emitKeysOf(IndexBuilder &index, Value first,
   return emit(index, getKeysOf(index, first, last, keys));
 }
 
-MaskRange<Value> SequenceMask::emitQueriesOf(IndexBuilder &index, Value first,
-                                             Value last, Value queries) const {
-  PositionBuilder b(index);
+MaskRange<Position> SequenceMask::getQueriesOf(PositionBuilder b,
+                                               Position first, Position last,
+                                               Position queries) const {
   MaskRange<Position> range{0, 0, queries, queries};
-  auto queryBehind = [&](MaskSide side, Value key) {
+  auto queryBehind = [&](MaskSide side, Position key) {
     return b.min(b.max(mask.getQueryBehind(b, state, side, key), 0), queries);
   };
   if (mask.hasBound(MaskSide::End)) {
@@ -60,7 +60,12 @@ MaskRange<Value> SequenceMask::emitQueriesOf(IndexBuilder &index, Value first,
     range.wholeEnd = queryBehind(MaskSide::Begin, first);
     range.end = queryBehind(MaskSide::Begin, last);
   }
-  return emit(index, range);
+  return range;
+}
+
+MaskRange<Value> SequenceMask::emitQueriesOf(IndexBuilder &index, Value first,
+                                             Value last, Value queries) const {
+  return emit(index, getQueriesOf(index, first, last, queries));
 }
 
 Value SequenceMask::emitBound(IndexBuilder &index, MaskSide side,

@@ -40,6 +40,8 @@ public:
   MaskRange<Value> emitKeysOf(IndexBuilder &index, Value first, Value last,
                               Value keys) const;
   /// The queries, of `queries`, that see the keys `first` to `last`.
+  MaskRange<Position> getQueriesOf(PositionBuilder b, Position first,
+                                   Position last, Position queries) const;
   MaskRange<Value> emitQueriesOf(IndexBuilder &index, Value first, Value last,
                                  Value queries) const;
   /// The bound of the keys that a query sees, which may lie outside of the
