@@ -13,6 +13,8 @@ Kernels are compiled by libvarlen-c at the first call of each kind, in about 0.3
 other lengths compile nothing. docs/pytorch.md says more.
 """
 
+import importlib
+
 from ._flash_attn import flash_attn_varlen_func
 from ._flash_attn_dense import (
     flash_attn_func,
@@ -30,6 +32,7 @@ from ._reports import check
 __all__ = [
     "AuxRequest",
     "check",
+    "context_parallel",
     "flash_attn_func",
     "flash_attn_kvpacked_func",
     "flash_attn_qkvpacked_func",
@@ -38,13 +41,23 @@ __all__ = [
     "flash_attn_varlen_qkvpacked_func",
     "install",
     "pad_input",
+    "shard_rows",
     "unpad_input",
+    "unshard_rows",
     "varlen_attn",
     "varlen_attn_out",
 ]
 
 
+_OF_GROUPS = ("context_parallel", "shard_rows", "unshard_rows")
+
+
 def __getattr__(name):
+    # torch.distributed takes long to import.
+    if name in _OF_GROUPS:
+        value = getattr(importlib.import_module("._context_parallel", __name__), name)
+        globals()[name] = value
+        return value
     # PyTorch's own, which takes a second to import.
     if name == "AuxRequest":
         from torch.nn.attention.varlen import AuxRequest

@@ -25,3 +25,8 @@ def new_gradients(q, k, v, sink, captures):
     dsink = q.new_empty(0) if sink is None else torch.empty_like(sink)
     dcaptures = [torch.empty_like(capture) for capture in captures or ()]
     return torch.empty_like(q), torch.empty_like(k), torch.empty_like(v), dsink, dcaptures
+
+
+def accumulation_dtype(dtype):
+    """What sums of elements of a dtype are in."""
+    return torch.float64 if dtype is torch.float64 else torch.float32
