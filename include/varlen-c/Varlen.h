@@ -510,6 +510,10 @@ VARLEN_API VarlenStatus varlenPlanCreate(const int64_t *cuSeqlensQ,
                                          size_t numSequences, int64_t numRanks,
                                          const VarlenPlanOptions *options,
                                          VarlenPlan *plan);
+/* Of a plan that gives ranks the same rows, for another mask: of layers with
+   other windows. */
+VARLEN_API VarlenStatus varlenPlanWithMask(VarlenPlan plan, const char *mask,
+                                           VarlenPlan *other);
 VARLEN_API void varlenPlanDestroy(VarlenPlan plan);
 /* The chunks of a rank, in the order of sequences and rows; they live as long
    as the plan. Stores how many there are; null if there is no such rank. */

@@ -242,6 +242,7 @@ _SIGNATURES = {
         _status, _pointer, _pointer, _pointer, _size, ctypes.c_int64, _pointer, _pointer,
     ),
     "varlenPlanDestroy": (None, _pointer),
+    "varlenPlanWithMask": (_status, _pointer, ctypes.c_char_p, _pointer),
     "varlenPlanGetChunks": (_pointer, _pointer, ctypes.c_int64, _pointer),
     "varlenSetNumThreads": (None, ctypes.c_int64),
     "varlenGetNumThreads": (ctypes.c_int64,),

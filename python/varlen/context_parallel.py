@@ -75,15 +75,32 @@ class Plan:
     cu_seqlens_q, cu_seqlens_k, q_offset (or None), window, chunk, alignment: what it is for.
     """
 
-    def __init__(self, chunks, cu_seqlens_q, cu_seqlens_k, q_offset, window, chunk, alignment):
+    def __init__(
+        self, chunks, cu_seqlens_q, cu_seqlens_k, q_offset, window, chunk, alignment, options
+    ):  # fmt: skip
         self.chunks: tuple[tuple[Chunk, ...], ...] = chunks
         self.cu_seqlens_q: tuple[int, ...] = cu_seqlens_q
         self.cu_seqlens_k: tuple[int, ...] = cu_seqlens_k
         self.q_offset: tuple[int, ...] | None = q_offset
         self.window, self.chunk, self.alignment = window, chunk, alignment
+        self._options = options
         self._needed = {}
         # What front ends have made of it, by what it is for.
         self.ways: dict = {}
+
+    def __getstate__(self):
+        return self.__dict__ | {"ways": {}, "_needed": {}}
+
+    def with_mask(self, *, is_causal=False, window=(-1, -1), chunk=None):
+        """The plan in which ranks own the same rows, for another mask: that of a layer with
+        another window."""
+        window, chunk, alignment, _, _ = read_options(
+            is_causal, window, chunk, self.alignment, None, None
+        )
+        mask = mask_attribute(window if chunk is None else chunk, alignment)
+        given = self.cu_seqlens_q, self.cu_seqlens_k, self.q_offset, self.ranks
+        chunks = _make(*given, self._options, mask)
+        return Plan(chunks, *given[:3], window, chunk, alignment, self._options)
 
     @property
     def ranks(self):
@@ -248,14 +265,11 @@ def plan(
             f"{len(offset)}"
         )
     mask = mask_attribute(window if chunk is None else chunk, alignment)
-    options = _Options(
-        ctypes.sizeof(_Options), mask.encode(), LAYOUTS.index(layout),
-        _as_int64("multiple", multiple), row_cost, slack,
-    )  # fmt: skip
     if multiple < 1:
         raise ValueError(f"multiple: expected 1 or more rows, got {multiple}")
+    options = mask, LAYOUTS.index(layout), _as_int64("multiple", multiple), row_cost, slack
     chunks = _make(cu_q, cu_k, offset, _as_int64("ranks", ranks), options)
-    return Plan(chunks, cu_q, cu_k, offset, window, chunk, alignment)
+    return Plan(chunks, cu_q, cu_k, offset, window, chunk, alignment, options)
 
 
 def divide_heads(ranks, heads, kv_heads):
@@ -322,33 +336,47 @@ def bytes_sent(
     return forward, backward
 
 
-def _make(cu_q, cu_k, offset, ranks, options):
-    c = _library.library()
+def _make(cu_q, cu_k, offset, ranks, options, other_mask=None):
+    c, plan = _library.library(), ctypes.c_void_p()
 
     def array(values):
         return (ctypes.c_int64 * len(values))(*values)
 
-    handle, count = ctypes.c_void_p(), ctypes.c_size_t()
+    mask, *others = options
+    options = _Options(ctypes.sizeof(_Options), mask.encode(), *others)
     status = c.varlenPlanCreate(
         array(cu_q), array(cu_k), None if offset is None else array(offset), len(cu_q) - 1, ranks,
-        ctypes.byref(options), ctypes.byref(handle),
+        ctypes.byref(options), ctypes.byref(plan),
     )  # fmt: skip
     if status:
         _library.raise_error(status)
     try:
-        found = []
-        for rank in range(ranks):
-            address = c.varlenPlanGetChunks(handle, rank, ctypes.byref(count))
-            chunks = ctypes.cast(address, ctypes.POINTER(_Chunk))
-            found.append(
-                tuple(
-                    Chunk(*(getattr(chunks[i], name) for name in Chunk._fields))
-                    for i in range(count.value)
-                )
-            )
-        return tuple(found)
+        if other_mask is None:
+            return _read_chunks(plan, ranks)
+        other = ctypes.c_void_p()
+        status = c.varlenPlanWithMask(plan, other_mask.encode(), ctypes.byref(other))
+        if status:
+            _library.raise_error(status)
+        try:
+            return _read_chunks(other, ranks)
+        finally:
+            c.varlenPlanDestroy(other)
     finally:
-        c.varlenPlanDestroy(handle)
+        c.varlenPlanDestroy(plan)
+
+
+def _read_chunks(plan, ranks):
+    c, count, found = _library.library(), ctypes.c_size_t(), []
+    for rank in range(ranks):
+        address = c.varlenPlanGetChunks(plan, rank, ctypes.byref(count))
+        chunks = ctypes.cast(address, ctypes.POINTER(_Chunk))
+        found.append(
+            tuple(
+                Chunk(*(getattr(chunks[i], name) for name in Chunk._fields))
+                for i in range(count.value)
+            )
+        )
+    return tuple(found)
 
 
 def _read_list(name, values):

@@ -3,6 +3,7 @@
 of their own see what their rows see, and work is shared out, for any lengths and masks."""
 
 import itertools
+import pickle
 import sys
 
 import hypothesis
@@ -127,6 +128,13 @@ def check(batch):
     assert begins <= {0}
     same = context_parallel.plan(np.array(cu_q), np.array(cu_k), q_offset=offset, **options)
     assert same.signature() == plan.signature()
+
+
+    other = plan.with_mask(window=(3, 1))
+    assert [plan.rows(r) for r in range(plan.ranks)] == [other.rows(r) for r in range(plan.ranks)]
+    check_chunks(other)
+    check_messages(other)
+    assert pickle.loads(pickle.dumps(plan)).with_mask(window=(3, 1)).signature() == other.signature()
 
 
 check()

@@ -334,14 +334,14 @@ static ContextParallelChunk makeChunk(const ContextParallelBatch &batch,
   return chunk;
 }
 
-llvm::Expected<SmallVector<SmallVector<ContextParallelChunk>>>
+llvm::Expected<ContextParallelPlan>
 varlen::planContextParallel(const ContextParallelBatch &batch,
                             const ContextParallelOptions &options) {
   if (Error error = check(batch, options))
     return std::move(error);
   Units units(batch, options);
   assignOwners(units, options);
-  SmallVector<SmallVector<ContextParallelChunk>> plan(options.ranks);
+  ContextParallelPlan plan(options.ranks);
   for (int64_t s : llvm::seq(units.getNumSequences())) {
     int64_t first = units.firstOf(s), last = units.firstOf(s + 1);
     if (first == last && batch.cuK[s] < batch.cuK[s + 1])
@@ -357,4 +357,13 @@ varlen::planContextParallel(const ContextParallelBatch &batch,
     }
   }
   return plan;
+}
+
+ContextParallelPlan varlen::withMask(const ContextParallelBatch &batch,
+                                     const ContextParallelPlan &plan) {
+  ContextParallelPlan result(plan);
+  for (auto &chunks : result)
+    for (ContextParallelChunk &chunk : chunks)
+      chunk = makeChunk(batch, chunk.sequence, chunk.begin, chunk.end);
+  return result;
 }

@@ -78,9 +78,16 @@ struct ContextParallelChunk {
 /// `multiple` rows, and by `slack`.
 ///
 /// Errors say which entry, number or option was not what it has to be.
-llvm::Expected<llvm::SmallVector<llvm::SmallVector<ContextParallelChunk>>>
+using ContextParallelPlan =
+    llvm::SmallVector<llvm::SmallVector<ContextParallelChunk>>;
+llvm::Expected<ContextParallelPlan>
 planContextParallel(const ContextParallelBatch &batch,
                     const ContextParallelOptions &options);
+
+/// The plan in which ranks own the same rows as in `plan`, of a batch that
+/// differs in its mask: of layers with other windows.
+ContextParallelPlan withMask(const ContextParallelBatch &batch,
+                             const ContextParallelPlan &plan);
 
 } // namespace mlir::varlen
 
