@@ -51,6 +51,8 @@ environment["VARLEN_BUILD"] = build
 environment["VARLEN_CACHE_DIR"] = os.path.join(build, "test-cache")
 # lit's workers share the machine: numpy's products, too, take one thread each.
 environment["OPENBLAS_NUM_THREADS"] = "1"
+# PyTorch's threads sleep where they wait: spinning took 20 to 300 % of a test's time.
+environment["OMP_WAIT_POLICY"] = "passive"
 environment["QEMU_LD_PREFIX"] = "/usr/aarch64-linux-gnu"
 environment["FILECHECK_OPTS"] = " ".join(
     ["--enable-var-scope", "--allow-unused-prefixes=false", "--dump-input-filter=error"]
