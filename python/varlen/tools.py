@@ -70,7 +70,7 @@ def run(module, inputs=None, *, entry=None, threads=None, figures=None, **flags)
         arguments = ["-" if is_text else module]
         several = isinstance(inputs, (list, tuple))
         if several and not inputs:
-            raise ValueError("inputs: expected a dict, or a list of at least one, got an empty list")
+            raise ValueError("inputs: expected a dict or a list of at least one, got no input")
         outputs = []
         for number, given in enumerate(inputs if several else [inputs]):
             outputs.append(folder / f"out{number}.safetensors")

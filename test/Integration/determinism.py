@@ -188,7 +188,8 @@ def compare(group, comparisons, kind):
         assert kind.module_text(one_group) == kind.module_text(group)
         others.append((f"{name} alone", one, everything, rows))
         for value in (numpy.nan, numpy.inf) if index == 4 else (numpy.nan,):
-            others.append((f"{name} beside {value}", poison(group, inputs, index, value), rows, rows))
+            poisoned = poison(group, inputs, index, value)
+            others.append((f"{name} beside {value}", poisoned, rows, rows))
     batch, *found = run([inputs, *(other[1] for other in others)], threads=1)
     for (name, _, place, rows), outputs in zip(others, found, strict=True):
         comparisons.check(name, slices(group, outputs, place), slices(group, batch, rows))
