@@ -143,7 +143,7 @@ for dtype, kinds in KINDS.items():
         score = far(kind, lambda query, key: (key - query) * 30000000)
         compare(f"far, {kind}", dtype, score, [table(kind, 5, dtype)], on_gpu=dtype == "f32")
         score = key(kind, lambda query, key: key + 0 * query)
-        compare(f"one entry, {kind}", dtype, score, [table(kind, 1, dtype)], on_gpu=dtype == "f16")
+        compare(f"one entry, {kind}", dtype, score, [table(kind, 1, dtype)], on_gpu=dtype == "bf16")
         compare(f"by key, {kind}", dtype, score, [table(kind, 41, dtype)], (17, -1))
     compare("twice", dtype, twice(), [table("head_table", 33, dtype)], on_gpu=dtype == "bf16")
     compare("t5", dtype, scores.t5_bias(16, 40), [table("head_table", 16, dtype)], (-1, 0))
