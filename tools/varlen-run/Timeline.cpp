@@ -127,8 +127,8 @@ llvm::Expected<std::string> varlen_run::drawTimeline(StringRef trace) {
 
   std::string text;
   llvm::raw_string_ostream os(text);
-  // Two pixels for the cheapest instruction, as far as browsers scroll well.
-  double scale = std::min(1.0, 24000.0 / static_cast<double>(timeline.end));
+  // Pixels for each cycle, as far as browsers scroll well: they zoom, too.
+  double scale = std::min(1.0, 8000.0 / static_cast<double>(timeline.end));
   int64_t width =
       kLabels +
       static_cast<int64_t>(scale * static_cast<double>(timeline.end)) + 20;
