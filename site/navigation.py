@@ -52,6 +52,7 @@ SECTIONS = {
         "/docs/design",
         "/docs/levels",
         "/docs/gpu-kernels",
+        "/docs/gpu-model",
         "/docs/adding-a-pass",
         "/docs/adding-a-mask",
         "/docs/adding-a-role",

@@ -10,10 +10,10 @@ import sm90
 MULTIPROCESSORS = 132
 
 CONSTANTS = {
-    "list_us": sm90.Constant(2.5, "results/h200/kernels.json: 1.0, 3.1 and 1.8 us; micro: launch, gap 0.6"),
-    "delta_tb_s": sm90.Constant(2.2, "results/h200/kernels.json: delta of d128 and d256, out and dout read once"),
-    "item_bytes": sm90.Constant(18.0, "micro: bulk store l2_shared, bytes a cycle and multiprocessor"),
-    "hbm_bytes": sm90.Constant(18.0, "micro: tma hbm_own_16MB, bytes a cycle and multiprocessor"),
+    "list_us": sm90.Constant(2.5, "h200/kernels.json: 1.0, 3.1, 1.8 us; micro: launch, gap 0.6"),
+    "delta_tb_s": sm90.Constant(2.2, "h200/kernels.json: delta of d128, d256; out, dout read once"),
+    "item_bytes": sm90.Constant(18.0, "micro: bulk store l2_shared, bytes a cycle and SM"),
+    "hbm_bytes": sm90.Constant(18.0, "micro: tma hbm_own_16MB, bytes a cycle and SM"),
 }  # fmt: skip
 
 # The clock in GHz by the share in which the tensor core multiplies. Source: micro, test clock,
@@ -154,7 +154,9 @@ class KernelModel:
         other item reads come from memory."""
         warps = item.warpgroups * self.tiles.ctas
         ring = self.tiles.ring(self.head_dim)
-        least = 0 if is_reused else ring.block_bytes * self.tiles.ctas / CONSTANTS["hbm_bytes"].value
+        least = (
+            0 if is_reused else ring.block_bytes * self.tiles.ctas / CONSTANTS["hbm_bytes"].value
+        )
         total = self.overhead()
         for name, count in (("whole", item.whole), ("cut", item.cut)):
             if count:
@@ -162,14 +164,16 @@ class KernelModel:
         return total
 
     def microseconds(self, batch, window):
-        """Of the kernel alone: the longest item first, each to the CTA that is free first."""
+        """The kernel alone takes so long: the longest item first, to the CTA that is free first."""
         items = items_of(batch, self.tiles, window)
         own = batch.k_lengths if self.tiles.owns_keys else batch.q_lengths
         group = 1 if self.tiles.owns_keys else batch.heads // batch.kv_heads
         readers = max(math.ceil(length * group / self.tiles.rows) for length in own)
         cost = {item: self.item_cycles(item, readers > 1) for item, _ in set(items)}
         slots = [0.0] * (MULTIPROCESSORS * self.tiles.ctas)
-        for cycles in sorted((cost[item] for item, count in items for _ in range(count)), reverse=True):
+        for cycles in sorted(
+            (cost[item] for item, count in items for _ in range(count)), reverse=True
+        ):
             heapq.heappush(slots, heapq.heappop(slots) + cycles)
         tensor = self.loop("whole").tensor
         return max(slots) / clock(tensor) / 1e3

@@ -184,7 +184,9 @@ def predict(function, batch, head_dim, window, offsets=sm90.OFFSETS):
 def _predicted_us(work):
     text, config = work
     try:
-        found = predict(compile(text), config.batch, config.head_dim, config.window, sm90.OFFSETS[:1])
+        found = predict(
+            compile(text), config.batch, config.head_dim, config.window, sm90.OFFSETS[:1]
+        )
     except (CannotCompile, sass.Unavailable, sm90.Deadlock):
         return None
     return found.microseconds
@@ -201,8 +203,8 @@ def predict_all(works):
 
 
 def choose(items, predicted, best):
-    """Of each configuration of plan.tuned the table's schedule, which comes first, and the `best`
-    with the least predicted times. Those without a prediction are kept, too."""
+    """Keeps of each configuration of plan.tuned the table's schedule, which comes first, and the
+    `best` with the least predicted times. Those without a prediction are kept, too."""
     result, group = [], []
 
     def finish():
@@ -269,13 +271,20 @@ def errors(found):
 # ---- Commands
 
 
+def _summary(found):
+    mean, rms, largest = errors(found)
+    return (
+        f"{len(found)} measurements: mean {mean:+.1%}, root mean square {rms:.1%}, "
+        f"largest {largest:.1%}"
+    )
+
+
 def _validate(arguments):
     found = list(validation(pinned.load(PINNED)))
     print(f"{'kernels':56} {'GPU':5} {'measured us':>11} {'predicted':>10} {'ratio':>6}")
     for label, gpu, measured, predicted in found:
         print(f"{label:56} {gpu:5} {measured:11.1f} {predicted:10.1f} {predicted / measured:6.2f}")
-    mean, rms, largest = errors(found)
-    print(f"{len(found)} measurements: mean {mean:+.1%}, root mean square {rms:.1%}, largest {largest:.1%}")
+    print(_summary(found))
 
 
 def _measured():
@@ -288,7 +297,10 @@ def _speed(arguments):
     import plan
 
     measured, known, ratios = _measured(), {}, []
-    print(f"{'configuration':52} {'predicted us':>12} {'TFLOP/s':>8} {'measured':>9} {'ratio':>6}  kernels")
+    print(
+        f"{'configuration':52} {'predicted us':>12} {'TFLOP/s':>8} {'measured':>9} {'ratio':>6}"
+        "  kernels"
+    )
     for item in plan.timed():
         if not re.search(arguments.labels, item.label):
             continue
@@ -302,10 +314,12 @@ def _speed(arguments):
         if row:
             ratios.append((item.label, "h100", row["ms"] * 1e3, us))
         parts = ", ".join(f"{name} {time:.1f}" for name, time in found.kernels.items())
-        print(f"{item.label:52} {us:12.1f} {item.flops / us / 1e6:8.0f} {against}  {parts}", flush=True)
+        print(
+            f"{item.label:52} {us:12.1f} {item.flops / us / 1e6:8.0f} {against}  {parts}",
+            flush=True,
+        )
     if ratios:
-        mean, rms, largest = errors(ratios)
-        print(f"{len(ratios)} measurements: mean {mean:+.1%}, root mean square {rms:.1%}, largest {largest:.1%}")
+        print(_summary(ratios))
 
 
 def _experiments(arguments):
@@ -317,7 +331,9 @@ def _experiments(arguments):
         if not experiment.tiles or not re.search(arguments.labels, experiment.name):
             continue
         item = plan.find_timed(experiment.label)
-        tried = dataclasses.replace(item, schedule=experiments.schedules.Schedule(experiment.tiles, ""))
+        tried = dataclasses.replace(
+            item, schedule=experiments.schedules.Schedule(experiment.tiles, "")
+        )
         table_us, tried_us = (
             predict(
                 compile(plan.timed_text(x)), x.config.batch, x.config.head_dim, x.config.window
@@ -331,7 +347,8 @@ def _experiments(arguments):
 def find_attention(scheduled):
     """(heads, kv heads, head_dim, window) of the attention of a module."""
     found = re.search(
-        r"varlen\.attn(_grad)? .*?mask = #varlen\.mask<(\w+)(?: = \((-?\d+), (-?\d+)\))?>.*?\} : \(([^)]*)\)",
+        r"varlen\.attn(_grad)? .*?mask = #varlen\.mask<(\w+)(?: = \((-?\d+), (-?\d+)\))?>"
+        r".*?\} : \(([^)]*)\)",
         scheduled,
     )  # fmt: skip
     if not found:

@@ -25,7 +25,9 @@ def _token(x):
     return text + ("!" if x.predicate == "@!PT" else "")
 
 
-_TOKEN = re.compile(r"(?:(\d+)\*)?([A-Z][\w.]*)(?:\((.*)\))?:(\d+)(?:s(\d))?(?:r(\d))?(?:w([0-9a-f]+))?(!?)")
+_TOKEN = re.compile(
+    r"(?:(\d+)\*)?([A-Z][\w.]*)(?:\((.*)\))?:(\d+)(?:s(\d))?(?:r(\d))?(?:w([0-9a-f]+))?(!?)"
+)
 
 
 def write(body):

@@ -29,9 +29,7 @@ def find_nvdisasm():
     for folder in spec.submodule_search_locations if spec else ():
         for path in sorted(pathlib.Path(folder).glob("cu*/bin/nvdisasm")):
             return str(path)
-    raise Unavailable(
-        "expected nvdisasm in PATH or the package nvidia-cuda-nvdisasm, got neither"
-    )
+    raise Unavailable("expected nvdisasm in PATH or the package nvidia-cuda-nvdisasm, got neither")
 
 
 # The kinds of instructions, by their name without modifiers. What is none of these is "other",
@@ -44,7 +42,9 @@ KINDS = {
     "max": "FMNMX FMNMX3",
     "convert": "F2FP F2F I2F F2I I2FP",
     "select": "FSEL SEL FSETP ISETP PLOP3 FSET ISET P2R R2P VOTE PSETP",
-    "integer": "IADD3 LOP3 LEA SHF VIADD IABS PRMT VIMNMX IMNMX SGXT VIADDMNMX BMSK POPC FLO BREV LOP",
+    "integer": (
+        "IADD3 LOP3 LEA SHF VIADD IABS PRMT VIMNMX IMNMX SGXT VIADDMNMX BMSK POPC FLO BREV LOP"
+    ),
     "move": "MOV CS2R S2R LDC",
     "shuffle": "SHFL REDUX MATCH",
     "shared": "LDS LDSM STS STSM ATOMS MOVM",
@@ -93,12 +93,12 @@ class Instruction:
 
     @property
     def columns(self):
-        """Of a product of wgmma: how many columns B has."""
+        """How many columns B has, for a product of wgmma."""
         return int(re.search(r"64x(\d+)x", self.name)[1])
 
     @property
     def is_a_shared(self):
-        """Of a product of wgmma: whether A is read from shared memory, too."""
+        """Whether A is read from shared memory, too, for a product of wgmma."""
         return self.operands.startswith("gdesc")
 
     @property
@@ -124,7 +124,9 @@ def _operands(name, text):
 
 _SECTION = re.compile(r"\.text\.(\S+):")
 _LABEL = re.compile(r"(\.L\w+):")
-_LINE = re.compile(r"/\*([0-9a-f]{4,6})\*/\s+(@!?U?P\w+\s+)?(\S+)\s*(.*?)\s*;\s+/\* 0x[0-9a-f]{16} \*/")
+_LINE = re.compile(
+    r"/\*([0-9a-f]{4,6})\*/\s+(@!?U?P\w+\s+)?(\S+)\s*(.*?)\s*;\s+/\* 0x[0-9a-f]{16} \*/"
+)
 _SECOND = re.compile(r"/\* 0x([0-9a-f]{16}) \*/")
 
 
@@ -179,9 +181,7 @@ def loops(body, kind="wgmma"):
     """(begin, end) of the innermost loops with products that store no result: those over blocks,
     in the order of the code."""
     found = [
-        (x.target, at + 1)
-        for at, x in enumerate(body)
-        if x.target is not None and x.target <= at
+        (x.target, at + 1) for at, x in enumerate(body) if x.target is not None and x.target <= at
     ]
     found = [
         (begin, end) for begin, end in found

@@ -4,8 +4,8 @@ multiprocessor, with a warp of each warpgroup, simulated instruction by instruct
 Warps issue in order, one instruction a cycle among them, as the scoreboards and stall counts of
 the machine code let them. Products of wgmma go through a queue of each warp to the tensor core,
 which takes from the queues in turn. Tensor core and CUDA cores share something, most likely ports
-of the register file: an instruction beside a product makes the product later. A product
-whose operands shared memory gives too slowly waits anyway, and instructions during that cost nothing.
+of the register file: an instruction beside a product makes the product later. A product whose
+operands shared memory gives too slowly waits anyway, and instructions during that cost nothing.
 """
 
 import collections
@@ -40,7 +40,7 @@ UNITS = {
     "shared": Unit(4.004, 7.707, 2.877, 23.09, "LDS.32", is_shared=True),
     "shared128": Unit(15.685, 20.775, 14.130, 32.0, "LDS.128", "latency: assumed", is_shared=True),
     "load": Unit(4.0, 4.0, 1.0, 400.0, None, "assumed: few a loop, hidden by what is ahead of it"),
-    "copy": Unit(32.0, 32.0, 12.0, 30.0, None, "as LDS.128, the best of 0, 6, 12, 16 on 31 schedules",
+    "copy": Unit(32.0, 32.0, 12.0, 30.0, None, "fitted, of 0, 6, 12 and 16; near LDS.128",
                  is_shared=True),
 }  # fmt: skip
 
@@ -64,13 +64,13 @@ CONSTANTS = {
     "queue": Constant(8, "micro: depth, products of a warp before its issue waits"),
     "to_tensor": Constant(20.0, "micro: depth, distance of two issues"),
     "to_warp": Constant(34.0, "micro: latency of one SS_n64 and its wait, 87, less 33 and 20"),
-    "mixed": Constant(1.15, "fitted: what instructions take from products, mixed, over one kind alone; "
-                      "micro: MIX_FA3 takes 1.24 where its parts take up to 1.0"),
+    "mixed": Constant(1.15, "fitted: what mixed instructions take from products, over one kind "
+                      "alone; micro: MIX_FA3 takes 1.24, its parts up to 1.0"),
     "barrier": Constant(50.2, "micro: latency, bar.sync/arrive hand-over"),
     "mbarrier": Constant(103.7, "micro: latency, mbarrier hand-over"),
-    "copy_latency": Constant(900.0, "micro: tma latency_32KB, 828 on an idle GPU, 988 on a full one"),
+    "copy_latency": Constant(900.0, "micro: tma latency_32KB, one CTA 828, all 988"),
     "copy_bytes": Constant(38.5, "micro: tma l2_heads_of_8_ctas, bytes a cycle and multiprocessor"),
-    "tma_takes": Constant(0.0027, "micro: tma beside products, 73.6 against 64.7 cycles at 44 bytes a cycle"),
+    "tma_takes": Constant(0.0027, "micro: tma beside products, 73.6 cycles for 64.7 at 44 B"),
 }  # fmt: skip
 
 
@@ -182,7 +182,9 @@ def costs(body):
             result["their operands"] += max(0.0, fed - cycles)
         elif step.what in UNITS:
             unit = UNITS[step.what]
-            where = "copies" if step.what == "copy" else "other memory" if unit.is_shared else "softmax"
+            where = (
+                "copies" if step.what == "copy" else "other memory" if unit.is_shared else "softmax"
+            )
             result[where] += unit.takes * (1 if unit.is_shared else constant("mixed"))
     return result
 
@@ -396,7 +398,7 @@ def _simulate(steps, warpgroups, ctas, ring, iterations, offset):
     return cycles, core.multiplying / port
 
 
-# Of warps, in cycles: how they meet changes what an iteration takes by some percent.
+# How far apart warps start, in cycles, which changes what an iteration takes by some percent.
 OFFSETS = (37, 300, 777)
 
 

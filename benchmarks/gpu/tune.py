@@ -58,9 +58,11 @@ def main(log, arguments):
             first = ms, results[0]
         off = max(ours.difference(a, b) for a, b in zip(results[0], first[1]))
         us = predicted.get(item.label)
-        log.add("tune", item.label, ours=times, of_table=first[0] / ms, difference=off, predicted_us=us)
+        row = {"of_table": first[0] / ms, "difference": off, "predicted_us": us}
+        log.add("tune", item.label, ours=times, **row)
         said = f"  predicted {us / 1e3:8.4f}" if us else ""
-        print(f"{item.label:64} {ms:8.4f} ms  {first[0] / ms:5.3f}  off {off:.1e}{said}", flush=True)
+        ratio = f"{first[0] / ms:5.3f}"
+        print(f"{item.label:64} {ms:8.4f} ms  {ratio}  off {off:.1e}{said}", flush=True)
         del calls, results
         torch.cuda.empty_cache()
     return 0

@@ -47,13 +47,18 @@ def errors_of_what_was_measured():
     ):
         got = model.errors(some)
         print(f"{what}, {len(some)} measurements: " + ", ".join(f"{x:+.3f}" for x in got))
-        check(all(abs(a) <= b for a, b in zip(got, most)),
-              f"{what}: expected at most {most} for mean, root mean square and largest, got {got}")  # fmt: skip
+        check(
+            all(abs(a) <= b for a, b in zip(got, most)),
+            f"{what}: expected mean, root mean square and largest of at most {most}, got {got}",
+        )
 
 
 def constants_are_measured():
     """The table of units says what micro.jsonl says."""
-    rows = [json.loads(line) for line in (ROOT / "benchmarks/results/h200/micro.jsonl").read_text().splitlines()]
+    rows = [
+        json.loads(line)
+        for line in (ROOT / "benchmarks/results/h200/micro.jsonl").read_text().splitlines()
+    ]
     contention = {
         (r["op"], r["mma"]): r for r in rows if r.get("test") == "contention" and r["wgs"] == 3
     }
@@ -142,7 +147,9 @@ def items_of_batches():
                 whole, cut = whole + item.whole * count, cut + item.cut * count
             expected = [0, 0]
             for q, k in zip(batch.q_lengths, batch.k_lengths):
-                own, other = ([x for x in range(k)], q) if owns_keys else ([x // 2 for x in range(2 * q)], k)
+                own, other = (
+                    ([x for x in range(k)], q) if owns_keys else ([x // 2 for x in range(2 * q)], k)
+                )
                 for begin in range(0, len(own), 64):
                     seen = [
                         [is_visible(r, c, q, k, window, owns_keys)
@@ -153,7 +160,10 @@ def items_of_batches():
                     for b in range(some[0], some[-1] + 1) if some else ():
                         is_whole = all(seen[b]) and (b + 1) * 32 <= other
                         expected[not is_whole] += batch.kv_heads * (2 if owns_keys else 1)
-            check([whole, cut] == expected, f"{window} {owns_keys}: expected {expected}, got {[whole, cut]}")
+            check(
+                [whole, cut] == expected,
+                f"{window} {owns_keys}: expected {expected}, got {[whole, cut]}",
+            )
 
 
 def is_visible(row, column, q, k, window, owns_keys):
@@ -178,7 +188,9 @@ def a_loop_that_is_written_is_read():
         text = row["kernels"]["attn"]["whole"]
         body = pinned.read(text)
         check(pinned.write(body) == text, f"{row['label']}: expected the text again")
-        check(sass.counts(body)["other"] == 0, f"{row['label']}: expected kinds of all instructions")
+        check(
+            sass.counts(body)["other"] == 0, f"{row['label']}: expected kinds of all instructions"
+        )
 
 
 def main():
