@@ -112,6 +112,9 @@ if python:
     # What iree-compile and iree-run-module are from.
     if all(glob.glob(os.path.join(packages, "iree", name, "version.py")) for name in ("compiler", "runtime")):
         features.add("iree")
+    # Of requirements-gpu.txt; benchmarks/gpu/sass.py finds it there, too.
+    if has("nvdisasm") or glob.glob(os.path.join(packages, "nvidia", "cu*", "bin", "nvdisasm")):
+        features.add("nvdisasm")
     if glob.glob(os.path.join(packages, "torch_mlir", "fx.py")):
         features.add("torch-mlir")
     # From the build too: libvarlen-xla is built where jaxlib's headers are found.

@@ -382,11 +382,17 @@ def _print_kernel(name, kernel, model):
         print(f"  {what:24}{whole:>8}{cut:>8}")
 
 
+def _lengths(text):
+    if not re.fullmatch(r"\d+(,\d+)*", text):
+        raise CannotCompile(f"expected lengths with commas, got '{text}'")
+    return [int(length) for length in text.split(",")]
+
+
 def _kernel(arguments):
     function = compile(pathlib.Path(arguments.file).read_text())
     heads, kv_heads, head_dim, window = find_attention(function.scheduled)
-    k_lengths = [int(text) for text in arguments.lengths.split(",")]
-    q_lengths = [int(text) for text in (arguments.queries or arguments.lengths).split(",")]
+    k_lengths = _lengths(arguments.lengths)
+    q_lengths = _lengths(arguments.queries or arguments.lengths)
     if len(q_lengths) != len(k_lengths):
         raise CannotCompile(
             f"expected as many --queries as --lengths, got {len(q_lengths)} and {len(k_lengths)}"
