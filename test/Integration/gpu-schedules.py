@@ -138,10 +138,16 @@ def measure(case, has_nvdisasm):
 def compare(name, expected, got, has_counts):
     """Lines that say what differs."""
 
-    def seen(row):
-        return {k: v for k, v in row.items() if has_counts or k != "loops"} if isinstance(row, dict) else row
+    def seen(kernels):
+        if has_counts:
+            return kernels
+        rows = {
+            name: {k: v for k, v in row.items() if k != "loops"} if isinstance(row, dict) else row
+            for name, row in kernels.items()
+        }
+        return {name: row for name, row in rows.items() if row}
 
-    expected, got = ({k: seen(v) for k, v in x.items() if seen(v)} for x in (expected, got))
+    expected, got = seen(expected), seen(got)
     for kernel in sorted({*expected, *got}):
         a, b = expected.get(kernel, {}), got.get(kernel, {})
         if a != b:
@@ -151,7 +157,7 @@ def compare(name, expected, got, has_counts):
 def format_table(version, found):
     """The table as JSON, a line to each loop, so that differences are read line by line."""
     text = json.dumps({"ptxas": version, "kernels": found})
-    return re.sub(r'(\{"instructions"|"(?:forward|gradients) )', r"\n  \1", text) + "\n"
+    return re.sub(r' ?(\{"instructions"|"(?:forward|gradients) )', r"\n  \1", text) + "\n"
 
 
 def main():
@@ -169,7 +175,7 @@ def main():
     table = {} if update else json.loads(TABLE.read_text())
     version = find_version()
     if not update and version != table["ptxas"]:
-        print(f"instructions are not counted: the table is of ptxas {table['ptxas']}, got {version}")
+        print(f"instructions are not counted: expected ptxas {table['ptxas']}, got {version}")
         has_nvdisasm = False
     cases = [(text, *case) for text in (FORWARD, GRADIENTS) for case in CASES]
     found, failed = {}, 0
