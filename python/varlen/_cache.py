@@ -55,7 +55,7 @@ def _limit():
 def load(source, *, strided=False, runtime_checks=False, target=None):
     """_library.compile, or what it has made of the same before."""
 
-    def compile(source):
+    def compile():
         return _library.compile(
             source, strided=strided, runtime_checks=runtime_checks, target=target
         )
@@ -65,9 +65,9 @@ def load(source, *, strided=False, runtime_checks=False, target=None):
 
 
 def find(kind, source, options, compile, deserialize):
-    """`compile(source)`, or what it has made before of the same source with the same options,
-    a tuple that is printed: in this process, or in another one, of whose `serialize()`
-    `deserialize` makes it again."""
+    """What `compile` makes of a source with options, a tuple that is printed, or has made of
+    the same before: in this process, or in another one, of whose `serialize()` `deserialize`
+    makes it again."""
     if isinstance(source, str):
         source = source.encode()
     key = kind, source, options
@@ -90,7 +90,7 @@ def _find(kind, source, options, compile, deserialize):
         found = _read(folder, key, deserialize)
         if found is not None:
             return found
-    made = compile(source)
+    made = compile()
     if key is not None:
         try:
             _write(folder, key, made.serialize(), _limit())

@@ -112,7 +112,7 @@ def load(source, target, *, strided):
     """The Launcher of a source for a Target, which stays until the process ends.
     NotImplementedError for what CPUs alone have kernels for."""
 
-    def compile(source):
+    def compile():
         try:
             return _keep(Launcher(source, target.chip, strided=strided, ptx=target.ptx))
         except _library.CompileError as error:
