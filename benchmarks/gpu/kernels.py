@@ -2,6 +2,7 @@
 this machine's ptxas, by the library's launchers."""
 
 import ctypes
+import math
 import shutil
 
 import rehearsal
@@ -31,26 +32,33 @@ def image_kind():
     return "cubin" if shutil.which("ptxas") and not rehearsal.FOLDER else "ptx"
 
 
-def compile(text):
-    """The launcher of a module's function. Threads may compile at once."""
+def compile(text, strided=False):
+    """The launcher of a module's function, of tensors that are dense unless they are
+    `strided`. Threads may compile at once."""
     target = find_target(0)
     try:
-        launcher = Launcher(text, target.chip, ptx=target.ptx, image=image_kind())
+        launcher = Launcher(
+            text, target.chip, strided=strided, ptx=target.ptx, image=image_kind()
+        )
     except varlen.CompileError as error:
         lines = str(error).splitlines()
         errors = [line for line in lines if "error:" in line] or lines
         raise Missing(errors[0][:300]) from None
     if rehearsal.FOLDER:
-        rehearsal.use_executor(launcher, text)
+        rehearsal.use_executor(launcher, text, strided)
     return launcher
 
 
-def tensor(address, shape, dtype):
-    """A dense tensor of this device for a launch; `dtype` is a name as numpy has it."""
+def tensor(address, shape, dtype, strides=None):
+    """A tensor of this device for a launch; `dtype` is a name as numpy has it, strides count
+    elements; None: dense."""
+    if strides is None:
+        strides = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
     code, bits = _ELEMENTS[dtype]
-    extents = (ctypes.c_int64 * len(shape))(*shape)
+    numbers = ctypes.c_int64 * len(shape)
+    owners = numbers(*shape), numbers(*strides)
     result = _library.Tensor(
-        address, _library.CUDA, 0, len(shape), code, bits, 1, ctypes.addressof(extents)
+        address, _library.CUDA, 0, len(shape), code, bits, 1, *map(ctypes.addressof, owners)
     )
-    result.owners = extents
+    result.owners = owners
     return result

@@ -24,13 +24,13 @@ class Compiler:
         for item in items:
             # A backward is timed on what the forward of its schedule returns.
             for needed in (item, item.forward):
-                text = plan.timed_text(needed)
-                if text not in self.launchers:
-                    self.launchers[text] = self.pool.submit(kernels.compile, text)
+                key = plan.timed_text(needed), needed.strided
+                if key not in self.launchers:
+                    self.launchers[key] = self.pool.submit(kernels.compile, *key)
 
     def find(self, item):
         """The launcher of an item; raises Missing."""
-        return self.launchers[plan.timed_text(item)].result()
+        return self.launchers[plan.timed_text(item), item.strided].result()
 
 
 class Call:
@@ -39,7 +39,7 @@ class Call:
     def __init__(self, launcher, tensors):
         self.launcher, self.kept = launcher, tensors
         self.tensors = [
-            kernels.tensor(t.data_ptr(), t.shape, str(t.dtype).removeprefix("torch."))
+            kernels.tensor(t.data_ptr(), t.shape, str(t.dtype).removeprefix("torch."), t.stride())
             for t in tensors
         ]
         self.size = launcher.workspace_size(self.tensors)
@@ -72,6 +72,13 @@ def make_inputs(config, count):
     ]  # fmt: skip
 
 
+def packed_views(q, k, v):
+    """The same numbers in one tensor (rows, heads of all three, head_dim), as a model's fused
+    projection has them."""
+    heads = [x.shape[1] for x in (q, k, v)]
+    return torch.cat([q, k, v], 1).split(heads, 1)
+
+
 def make_captures(item):
     """The captures of a score: those that have a number for each head, like slopes."""
     extents = {"heads": item.config.batch.heads}
@@ -86,7 +93,7 @@ def _forward(launcher, config, inputs, shared, captures):
     batch = config.batch
     calls, results = [], []
     for q, k, v in inputs:
-        out = torch.empty_like(q)
+        out = torch.empty_like(q, memory_format=torch.contiguous_format)
         lse = torch.empty(batch.heads, batch.tokens_q, device=rehearsal.DEVICE)
         calls.append(Call(launcher, (q, k, v, shared.cu_q, shared.cu_k, *captures, out, lse)))
         results.append((out, lse))
@@ -116,6 +123,8 @@ def prepare(compiler, item, shared):
     if item.gradients:  # q, dout, out and dq; k, v, dk and dv
         one *= 2
     inputs, captures = make_inputs(config, timing.sets_for(one)), make_captures(item)
+    if item.strided:
+        inputs = [packed_views(*x) for x in inputs]
     forward = compiler.find(item.forward)
     calls, results = _forward(forward, config, inputs, shared, captures)
     if item.gradients:

@@ -25,7 +25,8 @@ PARTS = [
     Part("sanitize", "sanitize", 60, 120, "memcheck, racecheck and initcheck of kernels"),
     Part("programs", "programs", 30, 60, "programs in C that launch kernels"),
     Part("training", "training", 120, 150, "a model's training, by each way to attend"),
-    Part("experiments", "experiments", 60, 60, "pairs of schedules in turns, with predictions"),
+    Part("experiments", "experiments", 60, 60, "pairs of ways in turns, with predictions"),
+    Part("counters", "counters", 45, 90, "ncu's counters of kernels, with predictions"),
 ]
 # Beside the queue, when they are asked for.
 OTHERS = [Part("tune", "tune", 480, 60, "all candidates of schedules.py beside the table")]

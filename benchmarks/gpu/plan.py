@@ -27,12 +27,15 @@ class Timed:
     gradients: bool
     score: str | None = None  # one of SCORES
     schedule: schedules.Schedule | None = None  # None: that of the table
+    strided: bool = False  # q, k and v are views of one tensor
 
     @property
     def label(self):
         parts = [self.config.label, self.score, "backward" if self.gradients else None]
         if self.schedule:
             parts.append(self.schedule.label)
+        if self.strided:
+            parts.append("of views")
         return " ".join(part for part in parts if part)
 
     @property

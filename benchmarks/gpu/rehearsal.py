@@ -86,17 +86,18 @@ def start():
         ctypes.CDLL(f"{FOLDER}/libVarlenGPU.so", mode=ctypes.RTLD_GLOBAL)
 
 
-def use_executor(launcher, text):
+def use_executor(launcher, text, strided=False):
     """Has the executor's kernels run in place of a launcher's. The kernels of a text are compiled
     once for all parts."""
     import executor
 
     start()
-    path = pathlib.Path(FOLDER) / f"{zlib.crc32(text.encode()):08x}"
+    name = f"{zlib.crc32(text.encode()):08x}" + ("-strided" if strided else "")
+    path = pathlib.Path(FOLDER) / name
     image = path.with_suffix(".image")
     if not image.exists():
         path.with_suffix(".mlir").write_text(text)
-        data = executor.compile_kernels(path)
+        data = executor.compile_kernels(path, strided)
         image.write_bytes(data)
     ctypes.CDLL(f"{path}-kernels.so")
     launcher.set_image(image.read_bytes())
@@ -155,6 +156,7 @@ def start_torch():
         "CUDAGraph": _Graph, "graph": lambda *_, **__: contextlib.nullcontext(),
         "stream": lambda _: contextlib.nullcontext(), "current_stream": lambda *_: stream,
         "get_device_properties": lambda _: properties, "device_count": lambda: 1,
+        "profiler": types.SimpleNamespace(start=lambda: None, stop=lambda: None),
     }  # fmt: skip
     for name, value in stubs.items():
         setattr(torch.cuda, name, value)
@@ -190,10 +192,13 @@ def _copy_to_device(launchers, driver):
 
 
 def _bytes_of(tensor):
-    count = tensor.bits // 8
-    for extent in (ctypes.c_int64 * tensor.ndim).from_address(tensor.shape):
-        count *= extent
-    return count
+    """From the first element to the last."""
+    numbers = ctypes.c_int64 * tensor.ndim
+    shape, strides = map(numbers.from_address, (tensor.shape, tensor.strides))
+    if 0 in shape:
+        return 0
+    last = sum((extent - 1) * stride for extent, stride in zip(shape, strides))
+    return (last + 1) * (tensor.bits // 8)
 
 
 def _register_peers(torch):

@@ -116,9 +116,23 @@ def _experiments(rows):
             yield f"{name}: {row['failed'][:120]}"
             continue
         yield (
-            f"{name}: {row['ratio']:.3f} of the table's time ({row['least']:.3f} to {row['most']:.3f}), "
+            f"{name}: {row['ratio']:.3f} of today's time ({row['least']:.3f} to {row['most']:.3f}), "
             f"predicted {row['predicted']:.2f}: {row['verdict']}"
         )
+
+
+def _counters(rows):
+    for label, row in _last(rows, "counters").items():
+        if "counters" not in row:
+            yield f"{label}: {row.get('refused') or row['failed']}"
+            continue
+        found = row["counters"]
+        pairs = [f"{name} {found.get(name)} ({row['predicted'][name]})" for name in row["predicted"]]
+        others = [
+            f"{name} {value:g}" for name, value in found.items()
+            if name not in row["predicted"] and name != "Kernel Name"
+        ]  # fmt: skip
+        yield f"{label}: {found['Kernel Name']}: {', '.join([*pairs, *others])}"
 
 
 def _said(rows):
@@ -130,7 +144,7 @@ def _said(rows):
 
 SECTIONS = (
     ("Wrong", _problems, 2600), ("Times", _speed, 3800), ("Peers", _refused, 900),
-    ("Experiments", _experiments, 900), ("Programs and training", _said, 1200),
+    ("Experiments", _experiments, 1300), ("Counters (predicted)", _counters, 900), ("Programs and training", _said, 1200),
 )  # fmt: skip
 
 

@@ -56,7 +56,20 @@ assert forward["peers"]["fa3"]["difference"] == 1
 assert "fa3 on pr164502 bf16 d64 full: its result differs from ours by 1" in printed
 assert of("flex")[0]["peers"]["flex"]["difference"] < 0.01
 
-assert len(of("experiment")) > 5 and all("verdict" in row for row in of("experiment"))
+assert len(of("experiment")) == 6 and all("verdict" in row for row in of("experiment"))
+assert all(row["difference"] < 0.01 for row in of("experiment")), of("experiment")
+(row,) = of("counters")
+assert row["counters"]["Kernel Name"] == "attention" and row["counters"]["Duration"] == 199e3
+assert "attention: Compute (SM) Throughput 56.5 (56)" in printed
+# A rehearsal has configurations of its own: those that experiments and counters name are a GPU's.
+import run  # noqa: F401  where other modules are
+
+import counters  # noqa: I001
+import experiments
+import plan
+
+timed = {item.label for item in plan.timed()}
+assert {x.label for x in (*experiments.EXPERIMENTS, *counters.PROFILED)} <= timed
 assert "predicted" in printed and len(printed) < 11_000
 assert (folder / "results/summary.txt").read_text() in printed
 assert (folder / "results/clocks.csv").stat().st_size > 0
