@@ -80,7 +80,7 @@ private:
   std::vector<int64_t> values;
   llvm::SmallVector<uint64_t, 8> scratch;
   uint64_t base = 0, used = 0, status = 0;
-  /// Of all loops so far.
+  /// How many turns loops have taken so far.
   int64_t turns = 0;
   const LoadedKernels *kernels = nullptr; ///< null: measured only
   void *stream = nullptr;

@@ -98,7 +98,7 @@ VarlenStatus varlenLauncherSerialize(VarlenLauncher launcher,
   return seal(mark, code, [&](Writer &writer) { writer(owner); });
 }
 
-/// Of the signature of a launcher, which has tensors only.
+/// The signature of a launcher has tensors only.
 static bool isTensor(const Parameter &parameter) {
   auto areExtents = [](ArrayRef<int64_t> values) {
     return llvm::all_of(

@@ -27,9 +27,10 @@ _SUFFIX = ".varlen"
 _DEFAULT_BYTES = 256 << 20
 
 _kept: dict[tuple, Any] = {}
-_lock = threading.Lock()
-# A forked child has no thread that would release it.
-os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.Lock()))
+# A lock for what is being made, by its key.
+_locks: dict[tuple, threading.Lock] = {}
+# A forked child has no threads that would release them.
+os.register_at_fork(after_in_child=_locks.clear)
 
 
 def directory():
@@ -73,11 +74,12 @@ def find(kind, source, options, compile, deserialize):
     key = kind, source, options
     found = _kept.get(key)
     if found is None:
-        # One thread compiles what several want.
-        with _lock:
+        # One thread compiles what several want; different ones are compiled at once.
+        with _locks.setdefault(key, threading.Lock()):
             found = _kept.get(key)
             if found is None:
                 found = _kept[key] = _find(*key, compile, deserialize)
+        _locks.pop(key, None)
     return found
 
 

@@ -108,13 +108,14 @@ def common_chip(capabilities):
 # ===----------------------------------------------------------------------===#
 
 
-def load(source, target, *, strided):
+def load(source, target, *, strided, image="ptx"):
     """The Launcher of a source for a Target, which stays until the process ends.
     NotImplementedError for what CPUs alone have kernels for."""
 
     def compile():
         try:
-            return _keep(Launcher(source, target.chip, strided=strided, ptx=target.ptx))
+            launcher = Launcher(source, target.chip, strided=strided, ptx=target.ptx, image=image)
+            return _keep(launcher)
         except _library.CompileError as error:
             _refuse_without_tiles(error)
             raise
@@ -122,7 +123,7 @@ def load(source, target, *, strided):
     def deserialize(data):
         return _keep(Launcher.deserialize(data))
 
-    return _cache.find("launcher", source, (*target, strided), compile, deserialize)
+    return _cache.find("launcher", source, (*target, strided, image), compile, deserialize)
 
 
 def _keep(launcher):

@@ -250,7 +250,10 @@ _SIGNATURES = {
 
 
 # What works with LLVM, whose global objects the end of a process destroys.
-_COMPILERS = ("varlenCompile", "varlenProgramDeserialize", "varlenLauncherCompile")
+_COMPILERS = (
+    "varlenCompile", "varlenProgramDeserialize", "varlenLauncherCompile",
+    "varlenLauncherDeserialize",
+)  # fmt: skip
 
 
 class _Compilations:

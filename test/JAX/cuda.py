@@ -85,7 +85,7 @@ for line in re.findall(r".*custom_call @varlen.*", lowered):
     # The workspace is the last result.
     assert re.search(r"-> \(.*, tensor<\d+xui8>\)$", line), line
 # Kernels are compiled once, whatever the lengths and the number of rows.
-assert compiled == [("sm_80", {"strided": False, "ptx": 84})] * 2, compiled
+assert compiled == [("sm_80", {"strided": False, "ptx": 84, "image": "ptx"})] * 2, compiled
 jax.clear_caches()
 lower(step, *(x[:9] for x in (q, k, v)), cu[:2])
 assert len(compiled) == 2, compiled

@@ -53,8 +53,8 @@ KINDS = {"forward": ("attn", False), "backward": ("attn_grad", False), "slices":
 class ExecutorLauncher(_launcher.Launcher):
     """A launcher whose kernels are the executor's, where there are such."""
 
-    def __init__(self, source, chip, *, strided=False, ptx=0):
-        super().__init__(source, chip, strided=strided, ptx=ptx)
+    def __init__(self, source, chip, *, strided=False, ptx=0, image="ptx"):
+        super().__init__(source, chip, strided=strided, ptx=ptx, image=image)
         for name, (operation, is_strided) in KINDS.items():
             if (source, strided) == (text_of(operation), is_strided):
                 ctypes.CDLL(str(folder / f"{name}-kernels.so"))
