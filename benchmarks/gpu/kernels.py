@@ -8,7 +8,7 @@ import shutil
 import rehearsal
 import varlen
 from varlen import _library
-from varlen._launcher import Launcher, find_target
+from varlen._launcher import find_target, load
 
 # Kind and bits of elements as DLPack has them.
 _ELEMENTS = {
@@ -34,13 +34,11 @@ def image_kind():
 
 def compile(text, strided=False):
     """The launcher of a module's function, of tensors that are dense unless they are
-    `strided`. Threads may compile at once."""
+    `strided`. Threads may compile at once; what another process has compiled is in the cache."""
     target = find_target(0)
     try:
-        launcher = Launcher(
-            text, target.chip, strided=strided, ptx=target.ptx, image=image_kind()
-        )
-    except varlen.CompileError as error:
+        launcher = load(text, target, strided=strided, image=image_kind())
+    except (varlen.CompileError, NotImplementedError) as error:
         lines = str(error).splitlines()
         errors = [line for line in lines if "error:" in line] or lines
         raise Missing(errors[0][:300]) from None
