@@ -188,6 +188,17 @@ class Plan:
         """The rows of q of one rank that another one needs."""
         return intersect(self.own_queries(sender), self.needed_queries(receiver))
 
+    def ring_calls(self, rank, source):
+        """Attentions of the rank's chunks that have query rows over the keys of one rank: lists of
+        Rows, one for each of these chunks, without a gap. Most sequences need one; the keys of a
+        rank may be from the front and from the back of a sequence."""
+        pieces = self.sent_keys(source, rank)
+        runs = [_find_runs(pieces, c) for c in self.chunks[rank] if c.begin < c.end]
+        return [
+            [x[number] if number < len(x) else Rows(0, 0, 0) for x in runs]
+            for number in range(max(map(len, runs), default=0))
+        ]
+
     def num_sent_keys(self, rank):
         """How many rows of k and v the rank sends to all others together."""
         return self._count(self.sent_keys, rank)
@@ -395,6 +406,20 @@ def _as_int64(name, value):
 
 def _cumulate(lengths):
     return [0, *itertools.accumulate(lengths)]
+
+
+def _find_runs(pieces, chunk):
+    """The keys of the pieces that the chunk sees, as runs without a gap."""
+    runs: list[Rows] = []
+    for rows in pieces:
+        begin, end = max(rows.begin, chunk.key_begin), min(rows.end, chunk.key_end)
+        if rows.sequence != chunk.sequence or begin >= end:
+            continue
+        if runs and runs[-1].end == begin:
+            runs[-1] = runs[-1]._replace(end=end)
+        else:
+            runs.append(Rows(rows.sequence, begin, end))
+    return runs
 
 
 def merge(parts):

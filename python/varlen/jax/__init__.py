@@ -10,6 +10,15 @@ head_dims and mask; other lengths compile nothing. docs/jax.md says more.
 """
 
 from ._attention import varlen_attn
+from ._context_parallel import Shards, Sizes, context_parallel, shard_plan, shard_rows
 from ._ffi import check
 
-__all__ = ["check", "varlen_attn"]
+__all__ = [
+    "Shards",
+    "Sizes",
+    "check",
+    "context_parallel",
+    "shard_plan",
+    "shard_rows",
+    "varlen_attn",
+]
