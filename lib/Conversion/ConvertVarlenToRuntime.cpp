@@ -79,7 +79,7 @@ private:
     return arith::IndexCastOp::create(b, b.getI64Type(), index);
   }
   Value makeContiguous(Value list);
-  void pushList(Value list);
+  void pushList(Value list, bool isOptional);
   void pushMask();
   Value wrap(Value tiles, Value count);
 
@@ -145,8 +145,10 @@ Value WorkTilesLowering::makeContiguous(Value list) {
   return copy;
 }
 
-/// Adds the address and the length of a list; null and 0 for none.
-void WorkTilesLowering::pushList(Value list) {
+/// Adds the address and the length of a list; null and 0 for none. A list
+/// without entries may have no address, which would say that there is none: it
+/// gets another one, which nothing is read from.
+void WorkTilesLowering::pushList(Value list, bool isOptional) {
   if (!list) {
     arguments.push_back(LLVM::ZeroOp::create(b, pointer));
     arguments.push_back(i64(0));
@@ -159,6 +161,13 @@ void WorkTilesLowering::pushList(Value list) {
           .getResult(0);
   Value address =
       MemRefDescriptor(descriptor).bufferPtr(b, op.getLoc(), converter, type);
+  if (isOptional) {
+    Value none = LLVM::ZeroOp::create(b, pointer);
+    Value isNone =
+        LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::eq, address, none);
+    Value any = LLVM::IntToPtrOp::create(b, pointer, i64(1));
+    address = LLVM::SelectOp::create(b, isNone, any, address);
+  }
   arguments.push_back(address);
   arguments.push_back(toI64(memref::DimOp::create(b, list, 0)));
 }
@@ -200,10 +209,10 @@ LogicalResult WorkTilesLowering::lower() {
     return op.emitError("expected a result of type memref<?x")
            << static_cast<int64_t>(WorkTilesOp::NumColumns) << "xi64>, got "
            << type;
-  for (Value list :
-       {Value(op.getCuQ()), Value(op.getCuK()), Value(op.getSequsedQ()),
-        Value(op.getSequsedK()), Value(op.getQOffset())})
-    pushList(list);
+  for (Value list : {Value(op.getCuQ()), Value(op.getCuK())})
+    pushList(list, /*isOptional=*/false);
+  for (Value list : {op.getSequsedQ(), op.getSequsedK(), op.getQOffset()})
+    pushList(list, /*isOptional=*/true);
   unsigned bits = op.getCuQ().getType().getElementTypeBitWidth();
   arguments.push_back(i32(bits / 8));
   for (Value extent : {op.getTq(), op.getTk(), op.getKvHeads(), op.getGroup()})

@@ -85,7 +85,8 @@ func.func @masks(%cu: memref<?xi32>, %n: index) {
 // -----
 
 // A list that starts within a buffer: its offset counts. One with a stride is
-// copied, and the copy freed after the call.
+// copied, and the copy freed after the call. An optional one that is there has an address,
+// also where its buffer has none.
 // CHECK-LABEL: func @strided(
 // CHECK-SAME: %[[CU:[^:]*]]: memref<?xi64, strided<[1], offset: ?>>, %[[USED:[^:]*]]: memref<?xi64, strided<[2]>>
 // CHECK: %[[D:.*]] = builtin.unrealized_conversion_cast %[[CU]]
@@ -96,8 +97,13 @@ func.func @masks(%cu: memref<?xi32>, %n: index) {
 // CHECK: scf.for %[[I:.*]] =
 // CHECK: %[[X:.*]] = memref.load %[[USED]][%[[I]]]
 // CHECK: memref.store %[[X]], %[[COPY]][%[[I]]]
+// CHECK: %[[ADDRESS:.*]] = llvm.extractvalue %{{.*}}[1]
+// CHECK: %[[NONE:.*]] = llvm.mlir.zero
+// CHECK: %[[IS_NONE:.*]] = llvm.icmp "eq" %[[ADDRESS]], %[[NONE]]
+// CHECK: %[[ANY:.*]] = llvm.inttoptr
+// CHECK: %[[SOME:.*]] = llvm.select %[[IS_NONE]], %[[ANY]], %[[ADDRESS]]
 // CHECK: arith.constant 8 : i32
-// CHECK: call @varlen_work_tiles
+// CHECK: call @varlen_work_tiles({{.*}}%[[SOME]],
 // CHECK: memref.dealloc %[[COPY]]
 func.func @strided(%cu: memref<?xi64, strided<[1], offset: ?>>, %used: memref<?xi64, strided<[2]>>, %t: index, %h: index) -> memref<?x10xi64> {
   %tiles = varlen.work_tiles %cu, %cu seqused_k(%used) rows(%t, %t) heads(%h, %h)

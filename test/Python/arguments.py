@@ -41,7 +41,15 @@ raises(ValueError, "expected sink to have one entry for each of the 4 query head
 raises(ValueError, "sink", attn, q, k, v, cu, sink=zeros(4, dtype=np.float64))
 raises(TypeError, "seqused_q: expected an array with __dlpack__", attn, q, k, v, cu, seqused_q=3)
 
+# What DLPack has no name for.
+raises(TypeError, "q: DLPack only supports", attn, q.astype(object), k, v, cu)
+raises(TypeError, "k: DLPack only supports", attn, q, k.astype("g"), v, cu)
+
 # What is known in the call only.
+for name in ("seqused_q", "seqused_k", "q_offset"):
+    for count in (0, 1, 3):
+        raises(ValueError, f"{name} has {count} entries: expected 2, one for each sequence",
+               attn, q, k, v, cu, **{name: np.zeros(count, "i4")})  # fmt: skip
 raises(ValueError, "cu_seqlens_q[1] = 11", attn, q, k, v, np.array([0, 11], "i4"))
 raises(ValueError, "cu_seqlens_q[2] = 3", attn, q, k, v, np.array([0, 5, 3], "i4"))
 raises(ValueError, "cu_seqlens_q[0] = 1", attn, q, k, v, np.array([1, 10], "i4"))
@@ -54,7 +62,8 @@ raises(ValueError, "q: expected stride 2 to be 1, got 2", attn, zeros(10, 4, 32)
 raises(ValueError, "window: expected two integers (left, right)", attn, q, k, v, cu, window=(1, 2, 3))
 raises(ValueError, "window: expected two integers (left, right)", attn, q, k, v, cu, window=(-2, 0))
 raises(ValueError, "window: expected two integers (left, right)", attn, q, k, v, cu, window=5)
-raises(ValueError, "chunk: expected a positive integer, got 0", attn, q, k, v, cu, chunk=0)
+for chunk in (0, 2**28 + 1, 2**63):
+    raises(ValueError, f"chunk: expected an integer from 1 to 268435456, got {chunk}", attn, q, k, v, cu, chunk=chunk)
 raises(ValueError, "expected window or chunk, got both", attn, q, k, v, cu, chunk=3, window=(1, 1))
 raises(ValueError, "expected one of is_causal, window and chunk", attn, q, k, v, cu, is_causal=True, chunk=3)
 raises(ValueError, "expected one of is_causal, window and chunk", attn, q, k, v, cu, is_causal=True, window=(1, 1))
@@ -70,10 +79,24 @@ for window in ((3.0, 0), (True, 0), ("3", 0)):
     raises(ValueError, "window: expected two integers (left, right)", attn, q, k, v, cu, window=window)
 attn(q, k, v, cu, chunk=np.int32(3))
 for chunk in (3.0, True, "3"):
-    raises(ValueError, "chunk: expected a positive integer", attn, q, k, v, cu, chunk=chunk)
+    raises(ValueError, "chunk: expected an integer from 1 to 268435456", attn, q, k, v, cu, chunk=chunk)
 raises(TypeError, "captures: expected a sequence of arrays, got None", attn, q, k, v, cu, captures=None)
 raises(ValueError, "expected scale from 2^-126 to 2^126", attn, q, k, v, cu, scale=2e38)
-raises(ValueError, "num_threads: expected a positive integer, got 0", attn, q, k, v, cu, num_threads=0)
+for threads in (0, 2**63):
+    raises(ValueError, f"num_threads: expected a positive integer, got {threads}", attn, q, k, v, cu, num_threads=threads)
+for threads in (True, 1.0, "1"):
+    raises(TypeError, "num_threads: expected a positive integer", attn, q, k, v, cu, num_threads=threads)
+raises(ValueError, "each from -1, which is open, to 2^63 - 1, got (9223372036854775808, 0)",
+       attn, q, k, v, cu, window=(2**63, 0))  # fmt: skip
+raises(ValueError, "scale: expected a positive, finite number, got 1000000", attn, q, k, v, cu, scale=10**400)
+raises(ValueError, "alignment: expected", attn, q, k, v, cu, alignment=["top_left"])
+for flag in ("no", None, [], np.ones(2, bool)):
+    raises(TypeError, "is_causal: expected a bool, got", attn, q, k, v, cu, is_causal=flag)
+assert np.array_equal(
+    attn(q, k, v, cu, is_causal=np.True_), attn(q, k, v, cu, is_causal=True)
+)
+for captures in (np.ones(4, "f4"), "ab", {}):
+    raises(TypeError, "captures: expected a sequence of arrays, got", attn, q, k, v, cu, captures=captures)
 
 # Where results go.
 out = zeros(10, 4, 16)
