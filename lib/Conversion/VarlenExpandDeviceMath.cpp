@@ -9,6 +9,7 @@
 #include "WidenNarrowFloats.h"
 #include "varlen/Conversion/Passes.h"
 #include "varlen/Dialect/Kernel/Transforms/Transforms.h"
+#include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 #include "varlen/Dialect/Varlen/Utils/ExpandIntegerPower.h"
 #include "varlen/Dialect/Varlen/Utils/ExpandTanh.h"
 #include "varlen/Dialect/Varlen/Utils/ReduceAngle.h"
@@ -149,7 +150,8 @@ static LogicalResult expand(Operation *kernel) {
   kernel->walk(reduceAngle);
   // A division that is rounded takes a GPU eight instructions and a branch.
   kernel->walk([](math::TanhOp op) {
-    if (getElementTypeOrSelf(op.getType()).isF32())
+    // One that need not be exact has an instruction.
+    if (getElementTypeOrSelf(op.getType()).isF32() && !isApproximate(op))
       expandTanh(op, arith::FastMathFlags::afn);
   });
   SmallVector<Operation *> ops;

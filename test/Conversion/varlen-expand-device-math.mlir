@@ -23,6 +23,16 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // CHECK-LABEL: gpu.func @approximate
+  // CHECK: llvm.call_intrinsic "llvm.tanh.f32"(%{{.*}}) {fastmathFlags = #llvm.fastmath<afn>} : (f32) -> f32
+  // CHECK-NEXT: memref.store
+  gpu.func @approximate(%x: f32, %y: memref<8xf32>) kernel {
+    %i = gpu.thread_id x
+    %0 = math.tanh %x fastmath<afn> : f32
+    memref.store %0, %y[%i] : memref<8xf32>
+    gpu.return
+  }
+
   // One polynomial for small numbers; an exp2 and an approximate division for others.
   // CHECK-LABEL: gpu.func @tanh
   // CHECK-COUNT-5: math.fma

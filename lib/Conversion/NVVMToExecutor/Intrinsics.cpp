@@ -96,6 +96,10 @@ static Value lowerArithmetic(CallBuilder &b, StringRef intrinsic,
 static Lowered lower(LLVM::CallIntrinsicOp op, CallBuilder &b) {
   StringRef name = op.getIntrin();
   std::string what = ("'" + name + "'").str();
+  // One that may be approximate is an instruction on a GPU, no call of libm.
+  if (name == "llvm.tanh.f32")
+    return b.replaceOp(
+        b.call("varlen_sim_tanh", b.f32, op.getArgs(), /*isPure=*/true));
   // LLVM's own intrinsics mean the same on every target.
   if (!name.consume_front("llvm.nvvm."))
     return Lowered::Yes;

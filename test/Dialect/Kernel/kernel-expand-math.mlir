@@ -20,6 +20,17 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // The instruction is off by 2^-11: the source has to say that this is enough.
+  // CHECK-LABEL: gpu.func @tanh
+  // CHECK: math.tanh %{{.*}} : f32
+  // CHECK: llvm.call_intrinsic "llvm.tanh.f32"
+  gpu.func @tanh(%x: f32, %p: !llvm.ptr<1>) kernel {
+    %a = math.tanh %x : f32
+    %b = math.tanh %a fastmath<afn> : f32
+    llvm.store %b, %p : f32, !llvm.ptr<1>
+    gpu.return
+  }
+
   // CHECK-LABEL: gpu.func @vector
   // CHECK: %[[E:.*]]:4 = vector.to_elements
   // CHECK-COUNT-4: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"

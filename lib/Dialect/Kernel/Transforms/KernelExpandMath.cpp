@@ -9,6 +9,7 @@
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
 #include "varlen/Dialect/Kernel/Transforms/Passes.h"
 #include "varlen/Dialect/Kernel/Transforms/Transforms.h"
+#include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -31,9 +32,11 @@ namespace {
 /// LLVM has an intrinsic for.
 template <typename Op> struct ExpandToIntrinsic : OpRewritePattern<Op> {
   ExpandToIntrinsic(MLIRContext *context, StringRef intrinsic,
-                    Type element = {})
-      : OpRewritePattern<Op>(context), intrinsic(intrinsic),
-        element(element ? element : Float32Type::get(context)) {}
+                    Type element = {},
+                    LLVM::FastmathFlags flags = LLVM::FastmathFlags::none,
+                    PatternBenefit benefit = 1)
+      : OpRewritePattern<Op>(context, benefit), intrinsic(intrinsic),
+        element(element ? element : Float32Type::get(context)), flags(flags) {}
 
   LogicalResult matchAndRewrite(Op op,
                                 PatternRewriter &rewriter) const override {
@@ -57,8 +60,9 @@ template <typename Op> struct ExpandToIntrinsic : OpRewritePattern<Op> {
     SmallVector<Value> elements;
     for (ArrayRef<Value> of : arguments)
       elements.push_back(
-          LLVM::CallIntrinsicOp::create(rewriter, op.getLoc(), element,
-                                        rewriter.getStringAttr(intrinsic), of)
+          LLVM::CallIntrinsicOp::create(
+              rewriter, op.getLoc(), element, rewriter.getStringAttr(intrinsic),
+              of, LLVM::FastmathFlagsAttr::get(rewriter.getContext(), flags))
               .getResult(0));
     if (vector)
       rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, vector, elements);
@@ -70,6 +74,23 @@ template <typename Op> struct ExpandToIntrinsic : OpRewritePattern<Op> {
 private:
   StringRef intrinsic;
   Type element;
+  LLVM::FastmathFlags flags;
+};
+
+/// tanh.approx, off by up to 2^-11, where the source allows that. LLVM selects
+/// it by the flag.
+struct ExpandTanh : ExpandToIntrinsic<math::TanhOp> {
+  ExpandTanh(MLIRContext *context)
+      // Before upstream's polynomial.
+      : ExpandToIntrinsic(context, "llvm.tanh.f32", /*element=*/{},
+                          LLVM::FastmathFlags::afn, /*benefit=*/3) {}
+
+  LogicalResult matchAndRewrite(math::TanhOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!isApproximate(op))
+      return rewriter.notifyMatchFailure(op, "has to be exact");
+    return ExpandToIntrinsic::matchAndRewrite(op, rewriter);
+  }
 };
 
 /// LLVM has an intrinsic, but upstream's conversion has none for elements of a
@@ -96,6 +117,7 @@ struct KernelExpandMath : kernel::impl::KernelExpandMathBase<KernelExpandMath> {
 void kernel::populateExpandMathPatterns(RewritePatternSet &patterns) {
   MLIRContext *context = patterns.getContext();
   patterns.add(expandAbsI);
+  patterns.add<ExpandTanh>(context);
   patterns.add<ExpandToIntrinsic<math::Exp2Op>>(context,
                                                 "llvm.nvvm.ex2.approx.ftz.f32");
   patterns.add<ExpandToIntrinsic<math::Log2Op>>(context,

@@ -119,9 +119,16 @@ bool varlen::looksUpOtherKeys(Block *score) {
          });
 }
 
+bool varlen::isApproximate(Operation *op) {
+  auto tanh = dyn_cast<math::TanhOp>(op);
+  return tanh &&
+         bitEnumContainsAll(tanh.getFastmath(), arith::FastMathFlags::afn);
+}
+
 bool varlen::computesFunctions(Block *body) {
   return body && llvm::any_of(*body, [](Operation &op) {
            return isa<math::MathDialect>(op.getDialect()) &&
+                  !isApproximate(&op) &&
                   !isa<math::Exp2Op, math::Log2Op, math::FmaOp, math::AbsFOp,
                        math::CeilOp>(op);
          });

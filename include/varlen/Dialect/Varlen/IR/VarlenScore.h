@@ -62,6 +62,10 @@ int64_t countVisibleKinds(Block *score);
 /// Whether a table of keys is looked up by anything but the key.
 bool looksUpOtherKeys(Block *score);
 
+/// Whether a tanh may be one instruction of a GPU, which is less exact: with
+/// `fastmath<afn>`.
+bool isApproximate(Operation *op);
+
 /// Whether a body computes functions of many operations, as tanh; false without
 /// one.
 bool computesFunctions(Block *body);
