@@ -38,7 +38,9 @@ void varlen::buildVarlenAttnToTiles(OpPassManager &manager,
   manager.addPass(createConvertVarlenToKernel());
   manager.addPass(createVarlenCheckHostCode());
   manager.addPass(createVarlenOnlineSoftmax());
-  manager.addPass(createVarlenExpandScores());
+  VarlenExpandScoresOptions scores;
+  scores.keepsColumns = true;
+  manager.addPass(createVarlenExpandScores(scores));
   // Into the kernels go the constants and extents that they use.
   manager.addPass(createGpuLaunchSinkIndexComputationsPass());
   manager.addPass(createGpuKernelOutliningPass());

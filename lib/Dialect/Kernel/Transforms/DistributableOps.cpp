@@ -9,10 +9,12 @@
 #include "DistributableOps.h"
 
 #include "FragmentLayout.h"
+#include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -68,6 +70,26 @@ VectorType kernel::getFragmentType(linalg::GenericOp op, int64_t warps) {
       RankedTensorType::get(op.getStaticLoopRanges(), element), warps);
 }
 
+/// That keys are the columns of the loops and each row has its limits:
+/// varlen-expand-scores has a form for others.
+static LogicalResult checkHide(HideOp hide, linalg::GenericOp loops) {
+  auto key = hide.getKey().getDefiningOp<linalg::IndexOp>();
+  auto isOfRow = [&](Value limit) {
+    auto argument = dyn_cast<BlockArgument>(limit);
+    return argument ? loops
+                          .getMatchingIndexingMap(
+                              loops.getMatchingOpOperand(argument))
+                          .getResult(1)
+                          .isSymbolicOrConstant()
+                    : matchPattern(limit, m_Constant());
+  };
+  if (key && key.getDim() == 1 && isOfRow(hide.getLo()) &&
+      isOfRow(hide.getHi()) && !computesFunctions(loops.getBody()))
+    return success();
+  return hide.emitOpError("expected limits of rows for keys that are the "
+                          "columns of its tile");
+}
+
 static LogicalResult checkGeneric(linalg::GenericOp op, int64_t warps) {
   SmallVector<int64_t> loops = op.getStaticLoopRanges();
   if (loops.size() != 2)
@@ -94,8 +116,12 @@ static LogicalResult checkGeneric(linalg::GenericOp op, int64_t warps) {
       return op.emitOpError("expected a reduction of columns with addf or "
                             "maxnumf");
   }
+  auto hides = op.getBody()->getOps<HideOp>();
+  for (HideOp hide : hides)
+    if (failed(checkHide(hide, op)))
+      return failure();
   for (Operation &nested : op.getBody()->without_terminator())
-    if (!isa<linalg::IndexOp, arith::ConstantOp>(nested) &&
+    if (!isa<linalg::IndexOp, arith::ConstantOp, HideOp>(nested) &&
         !OpTrait::hasElementwiseMappableTraits(&nested))
       return nested.emitOpError("cannot be distributed: expected elementwise "
                                 "operations on scalars in a tile's loops");
@@ -206,7 +232,8 @@ LogicalResult kernel::checkDistributable(Operation *op, int64_t warps) {
         return op->emitOpError(
             "cannot be distributed: expected linalg.generic, "
             "linalg.fill, linalg.contract, tensor.empty, scf, "
-            "varlen.scatter_add, varlen.add_keys or kernel operations on "
+            "varlen.scatter_add, varlen.add_keys or kernel "
+            "operations on "
             "tiles");
       });
 }

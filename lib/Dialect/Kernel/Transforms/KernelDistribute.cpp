@@ -15,6 +15,7 @@
 
 #include "DistributableOps.h"
 #include "FragmentLayout.h"
+#include "HiddenColumns.h"
 #include "TableRows.h"
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
 #include "varlen/Dialect/Kernel/Transforms/Passes.h"
@@ -59,6 +60,7 @@ public:
   void map(Value scalar, Value fragment) { mapping.map(scalar, fragment); }
   Value lookup(Value scalar) { return mapping.lookupOrDefault(scalar); }
   void emit(Operation &op);
+  void emit(HideOp op);
   /// What `scalar` became, broadcast to `shape`.
   Value get(Value scalar, ArrayRef<int64_t> shape) {
     return stretch(mapping.lookupOrDefault(scalar), shape);
@@ -82,7 +84,21 @@ Value RegionEmitter::stretch(Value value, ArrayRef<int64_t> shape) {
       b, VectorType::get(shape, getElementTypeOrSelf(value.getType())), value);
 }
 
+void RegionEmitter::emit(HideOp op) {
+  ColumnLimits limits;
+  if (op.hasLower())
+    limits.lo = lookup(op.getLo());
+  limits.hi = lookup(op.getHi());
+  limits.k0 = lookup(op.getK0());
+  if (op.getWhole())
+    limits.whole = lookup(op.getWhole());
+  map(op.getResult(), emitHiddenColumns(b, get(op.getScore(), shape),
+                                        lookup(op.getHidden()), limits));
+}
+
 void RegionEmitter::emit(Operation &op) {
+  if (auto hide = dyn_cast<HideOp>(op))
+    return emit(hide);
   if (auto index = dyn_cast<linalg::IndexOp>(op)) {
     Value position = b.coordinates(index.getDim(), shape, warps);
     auto type = cast<VectorType>(position.getType()).clone(b.getIndexType());

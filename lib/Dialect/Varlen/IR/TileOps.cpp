@@ -12,6 +12,7 @@
 #include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/TypeUtilities.h"
 
@@ -136,6 +137,15 @@ static int64_t getCommonExtentAt(ArrayRef<std::pair<Value, unsigned>> places) {
     if (tile)
       extents.push_back(shaped(tile).getDimSize(dim));
   return getCommonExtent(extents);
+}
+
+//===----------------------------------------------------------------------===//
+// HideOp
+//===----------------------------------------------------------------------===//
+
+bool HideOp::hasLower() {
+  APInt lo;
+  return !matchPattern(getLo(), m_ConstantInt(&lo)) || lo.isStrictlyPositive();
 }
 
 //===----------------------------------------------------------------------===//

@@ -10,8 +10,8 @@
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
 namespace mlir::varlen {
@@ -34,9 +34,7 @@ static LogicalResult expandHide(HideOp op, PatternRewriter &rewriter) {
     return arith::SelectOp::create(b, condition, then, otherwise);
   };
   Value isAfter;
-  // No key is before the first one.
-  APInt lo;
-  if (!matchPattern(op.getLo(), m_ConstantInt(&lo)) || lo.isStrictlyPositive())
+  if (op.hasLower())
     isAfter = compare(arith::CmpIPredicate::sge, op.getLo());
   Value isBefore = compare(arith::CmpIPredicate::slt, op.getHi());
   Value result = choose(isBefore, op.getScore(), op.getHidden());
@@ -57,15 +55,38 @@ static LogicalResult expandWeight(WeightOp op, PatternRewriter &rewriter) {
 }
 
 namespace {
+struct HidePattern : OpRewritePattern<HideOp> {
+  HidePattern(MLIRContext *context, bool keepsColumns)
+      : OpRewritePattern(context), keepsColumns(keepsColumns) {}
+
+  LogicalResult matchAndRewrite(HideOp op,
+                                PatternRewriter &rewriter) const override {
+    auto key = op.getKey().getDefiningOp<linalg::IndexOp>();
+    if (keepsColumns && key && key.getDim() == 1)
+      return rewriter.notifyMatchFailure(op, "of keys along columns");
+    return expandHide(op, rewriter);
+  }
+
+  bool keepsColumns;
+};
+
 struct VarlenExpandScores
     : varlen::impl::VarlenExpandScoresBase<VarlenExpandScores> {
+  using VarlenExpandScoresBase::VarlenExpandScoresBase;
+
   void runOnOperation() override {
-    getOperation()->walk(
-        [&](Operation *op) { numExpanded += isa<HideOp, WeightOp>(op); });
+    auto count = [&] {
+      unsigned operations = 0;
+      getOperation()->walk(
+          [&](Operation *op) { operations += isa<HideOp, WeightOp>(op); });
+      return operations;
+    };
+    unsigned before = count();
     RewritePatternSet patterns(&getContext());
-    patterns.add(expandHide);
+    patterns.add<HidePattern>(&getContext(), keepsColumns);
     patterns.add(expandWeight);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
+    numExpanded += before - count();
   }
 };
 } // namespace

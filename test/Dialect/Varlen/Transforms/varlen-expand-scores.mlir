@@ -1,4 +1,5 @@
 // RUN: varlen-opt %s --varlen-expand-scores | FileCheck %s
+// RUN: varlen-opt %s --varlen-expand-scores=keep-columns | FileCheck %s --check-prefix=KEEP
 
 // CHECK-LABEL: @hide
 // CHECK-SAME: (%[[X:.*]]: f32, %[[ZERO:.*]]: f32, %[[KEY:.*]]: index, %[[LO:.*]]: i32, %[[HI:.*]]: i32, %[[K0:.*]]: i32)
@@ -55,4 +56,33 @@ func.func @unless(%x: f64, %zero: f64, %key: index, %lo: i32, %hi: i32, %k0: i32
 func.func @weight(%s: f32, %c: f32, %m: f32) -> f32 {
   %p = varlen.weight %s by %c plus %m {varlen.exp2_degree = 4 : i64} : f32
   return %p : f32
+}
+
+// kernel-distribute knows columns, but not rows.
+// KEEP-LABEL: @axes
+// KEEP: arith.cmpi
+// KEEP-NOT: varlen.hide
+// KEEP: linalg.yield
+// KEEP: linalg.index 1
+// KEEP: varlen.hide
+// KEEP-NOT: arith.cmpi
+// KEEP: return
+func.func @axes(%s: tensor<64x64xf32>, %lo: i32, %hi: i32, %k0: i32) -> tensor<64x64xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<64x64xf32>
+  %a = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m, n)>],
+      iterator_types = ["parallel", "parallel"]} ins(%s : tensor<64x64xf32>) outs(%e : tensor<64x64xf32>) {
+  ^bb0(%x: f32, %o: f32):
+    %key = linalg.index 0 : index
+    %y = varlen.hide %x with %zero at %key limits(%lo, %hi, %k0) : f32
+    linalg.yield %y : f32
+  } -> tensor<64x64xf32>
+  %b = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m, n)>],
+      iterator_types = ["parallel", "parallel"]} ins(%a : tensor<64x64xf32>) outs(%e : tensor<64x64xf32>) {
+  ^bb0(%x: f32, %o: f32):
+    %key = linalg.index 1 : index
+    %y = varlen.hide %x with %zero at %key limits(%lo, %hi, %k0) : f32
+    linalg.yield %y : f32
+  } -> tensor<64x64xf32>
+  return %b : tensor<64x64xf32>
 }

@@ -34,6 +34,10 @@ def Varlen_HideOp : Varlen_Op<"hide", [
     $score `with` $hidden `at` $key `limits` `(` $lo `,` $hi `,` $k0 `)`
     (`unless` `(` $whole^ `)`)? attr-dict `:` type($score)
   }];
+  let extraClassDeclaration = [{
+    /// Whether `lo` may hide a key: none is before number 0.
+    bool hasLower();
+  }];
 }
 
 def Varlen_WeightOp : Varlen_Op<"weight", [Pure, SameOperandsAndResultType]> {

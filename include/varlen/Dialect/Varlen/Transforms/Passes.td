@@ -405,8 +405,13 @@ def VarlenExpandScores : Pass<"varlen-expand-scores"> {
   let summary = "Expand varlen.hide and varlen.weight to arithmetic";
   let description = [{
     A comparison with either limit chooses between the score and what replaces it; a weight
-    is a `math.fma` and a `math.exp2`, with the `varlen.exp2_degree` that it has.
+    is a `math.fma` and a `math.exp2`, with the `varlen.exp2_degree` that it has. With
+    `keep-columns` a `varlen.hide` whose keys are the columns of its tile is left, which
+    `kernel-distribute` expands: limits of a row are bits of a word there.
   }];
+  let options = [
+    Option<"keepsColumns", "keep-columns", "bool", "false",
+      "Leave varlen.hide of keys along columns">];
   let dependentDialects = ["arith::ArithDialect", "math::MathDialect"];
   let statistics = [Statistic<"numExpanded", "expanded", "Number of operations expanded">];
 }
