@@ -113,6 +113,27 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // Of two that are written before either is used, the first one goes first.
+  // CHECK-LABEL: gpu.func @ordered
+  // CHECK: kernel.ring.wait
+  // CHECK-NEXT: %[[S:.*]] = kernel.start {{.*}} k(64) {b_t}
+  // CHECK-NEXT: %[[T:.*]] = kernel.start {{.*}} k(64) :
+  // CHECK-NEXT: %[[S1:.*]] = kernel.wait %[[S]] younger 1
+  // CHECK-NEXT: %[[X:.*]] = math.exp2 %[[S1]]
+  // CHECK-NEXT: %[[T1:.*]] = kernel.wait %[[T]] younger 0
+  // CHECK-NEXT: arith.mulf %[[X]], %[[T1]]
+  gpu.func @ordered(%q: !k, %ring: !ring, %i: i32, %n: index, %out: memref<?x1x64xf32>) kernel
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %zero = arith.constant dense<0.0> : !acc
+    %k = kernel.ring.wait %ring[%i] younger 0 : !ring
+    %s = kernel.contract %q, %k, %zero k(64) {b_t} : !k, !k into !acc
+    %t = kernel.contract %k, %q, %zero k(64) : !k, !k into !acc
+    %x = math.exp2 %s : !acc
+    %y = arith.mulf %x, %t : !acc
+    kernel.store %y to %out rows(%n, %n, %n, %n) valid(%n) : !acc to memref<?x1x64xf32>
+    gpu.return
+  }
+
   // None is in flight while a factor is written.
   // CHECK-LABEL: gpu.func @factor
   // CHECK: %[[T:.*]] = kernel.start

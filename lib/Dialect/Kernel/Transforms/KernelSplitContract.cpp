@@ -73,8 +73,19 @@ static int64_t countRegisters(Block *block) {
   return count;
 }
 
+/// Whether the result of `other` is used before `contract`.
+static bool isUsedBefore(kernel::ContractOp other,
+                         kernel::ContractOp contract) {
+  return llvm::any_of(other->getUsers(), [&](Operation *user) {
+    Operation *ancestor = contract->getBlock()->findAncestorOpInBlock(*user);
+    return ancestor && ancestor->isBeforeInBlock(contract);
+  });
+}
+
 /// Moves a contraction behind the last operation that makes one of its operands
-/// or lets shared memory be read or written.
+/// or lets shared memory be read or written, and behind the contractions that
+/// are there and come first: a step that writes two products before it uses
+/// either says which it needs first.
 static void moveUp(kernel::ContractOp contract) {
   auto isOperand = [&](Operation *op) {
     return llvm::any_of(contract->getOperands(), [&](Value operand) {
@@ -85,6 +96,12 @@ static void moveUp(kernel::ContractOp contract) {
   while (last && !isOperand(last) && !mayHandBackMemory(last) &&
          !isa<RingWaitOp>(last))
     last = last->getPrevNode();
+  while (last) {
+    auto next = dyn_cast_or_null<kernel::ContractOp>(last->getNextNode());
+    if (!next || next == contract || isUsedBefore(next, contract))
+      break;
+    last = next;
+  }
   if (last)
     contract->moveAfter(last);
 }
