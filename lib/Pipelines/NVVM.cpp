@@ -37,7 +37,9 @@ void varlen::buildVarlenAttnToTiles(OpPassManager &manager,
   manager.addPass(createVarlenTileAttn());
   manager.addPass(createConvertVarlenToKernel());
   manager.addPass(createVarlenCheckHostCode());
-  manager.addPass(createVarlenOnlineSoftmax());
+  VarlenOnlineSoftmaxOptions steps;
+  steps.skipsRescaling = true;
+  manager.addPass(createVarlenOnlineSoftmax(steps));
   VarlenExpandScoresOptions scores;
   scores.keepsColumns = true;
   manager.addPass(createVarlenExpandScores(scores));

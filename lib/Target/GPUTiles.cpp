@@ -26,6 +26,25 @@ struct Row {
 };
 } // namespace
 
+/// Of keys, with a kernel each for dk and dv.
+static constexpr GPUTiles apart(GPUTiles tiles) {
+  tiles.apart = true;
+  return tiles;
+}
+
+/// That rescale their accumulators where a maximum grows by a factor of 256 or
+/// more, which few do behind the first blocks of a row.
+static constexpr GPUTiles keepMaximum(GPUTiles tiles) {
+  tiles.rescaleThreshold = 8;
+  return tiles;
+}
+
+/// That compute the gradient of p beside p.
+static constexpr GPUTiles scoresFirst(GPUTiles tiles) {
+  tiles.scoresFirst = 1;
+  return tiles;
+}
+
 //===----------------------------------------------------------------------===//
 // Tables
 //===----------------------------------------------------------------------===//
@@ -65,19 +84,14 @@ static constexpr Row dqTableF32[] = {
 // A tile has its keys and values in shared memory, and dk and dv in registers
 // where both fit.
 static constexpr Row dkTable[] = {
-    {64, 1, {4, 64, 64, 2, 2}},
-    {64, 2, {4, 32, 64, 2, 2}},
-    {128, 0, {4, 32, 64, 2, 2}},
-    {128, 2, {4, 16, 64, 2, 2}},
-    {256, 2, {8, 16, 128, 2, 1, 0, 0, 1, true}},
-    {256, 2, {4, 16, 64, 2, 1, 0, 0, 1, true}},
+    {64, 1, {4, 64, 64, 2, 2}},          {64, 2, {4, 32, 64, 2, 2}},
+    {128, 0, {4, 32, 64, 2, 2}},         {128, 2, {4, 16, 64, 2, 2}},
+    {256, 2, apart({8, 16, 128, 2, 1})}, {256, 2, apart({4, 16, 64, 2, 1})},
 };
 static constexpr Row dkTableF32[] = {
-    {64, 2, {4, 16, 64, 2, 1}},
-    {128, 2, {4, 16, 64, 2, 1, 0, 0, 1, true}},
-    {192, 2, {2, 16, 32, 2, 1, 0, 0, 1, true}},
-    {256, 2, {2, 16, 32, 2, 1, 0, 0, 1, true}},
-    {256, 2, {1, 16, 16, 2, 1, 0, 0, 1, true}},
+    {64, 2, {4, 16, 64, 2, 1}},         {128, 2, apart({4, 16, 64, 2, 1})},
+    {192, 2, apart({2, 16, 32, 2, 1})}, {256, 2, apart({2, 16, 32, 2, 1})},
+    {256, 2, apart({1, 16, 16, 2, 1})},
 };
 
 // With wgmma a warpgroup of 4 warps has 64 rows, and reads each operand B once.
@@ -87,9 +101,12 @@ static constexpr Row dkTableF32[] = {
 // own leave room. Tiles of 192 rows waste too much beside a window, and at the
 // diagonal of short sequences with head_dim 64.
 static constexpr Row attnTableWgmma[] = {
-    {64, 0, {12, 192, 128, 3, 1, 1}}, {64, 1, {4, 64, 128, 2, 3}},
-    {64, 2, {4, 64, 64, 2, 4}},       {128, 1, {12, 192, 96, 3, 1, 1, 1}},
-    {128, 2, {4, 64, 48, 2, 3}},      {256, 1, {8, 128, 80, 2, 1, 0, 0, 2}},
+    {64, 0, {12, 192, 128, 3, 1, 1}},
+    {64, 1, {4, 64, 128, 2, 3}},
+    {64, 2, {4, 64, 64, 2, 4}},
+    {128, 1, keepMaximum({12, 192, 96, 3, 1, 1, 1})},
+    {128, 2, {4, 64, 48, 2, 3}},
+    {256, 1, keepMaximum({8, 128, 80, 2, 1, 0, 0, 2})},
     {256, 2, {4, 64, 32, 2, 2}},
 };
 static constexpr Row dqTableWgmma[] = {
@@ -98,10 +115,10 @@ static constexpr Row dqTableWgmma[] = {
     {256, 2, {8, 128, 32, 2, 1, 0, 0, 2}},
 };
 static constexpr Row dkTableWgmma[] = {
-    {64, 2, {4, 64, 64, 2, 2}},
+    {64, 2, scoresFirst({4, 64, 64, 2, 2})},
     {128, 1, {4, 64, 64, 2, 2}},
     {128, 2, {4, 48, 64, 2, 2}},
-    {256, 2, {8, 32, 128, 2, 1, 0, 0, 2, true}},
+    {256, 2, apart({8, 32, 128, 2, 1, 0, 0, 2})},
 };
 
 //===----------------------------------------------------------------------===//

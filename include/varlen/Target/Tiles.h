@@ -79,7 +79,8 @@ ContractionTile getContractionTileTransposed(const CPUTarget &cpu);
 /// Tile sizes of one kernel on a GPU; the parameters of
 /// `#varlen.gpu_schedule`.
 struct GPUTiles {
-  int64_t warps, blockM, kvBlock, stages, ctas, slack = 0, lag = 0, rings = 1;
+  int64_t warps, blockM, kvBlock, stages, ctas,
+      slack = 0, lag = 0, rings = 1, rescaleThreshold = 0, scoresFirst = 0;
   /// Of tiles of keys: whether dk and dv have a kernel each.
   bool apart = false;
 

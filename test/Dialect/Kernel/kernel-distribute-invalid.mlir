@@ -146,7 +146,7 @@ gpu.module @kernels {
 gpu.module @kernels {
   gpu.func @other(%i: index) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
     %e = tensor.empty() : tensor<64x64xf32>
-    // expected-error @below {{cannot be distributed: expected linalg.generic, linalg.fill, linalg.contract, tensor.empty, scf, varlen.scatter_add, varlen.add_keys or kernel operations on tiles}}
+    // expected-error @below {{cannot be distributed: expected linalg.generic, linalg.fill, linalg.contract, tensor.empty, scf, varlen.rescale, varlen.scatter_add, varlen.add_keys or kernel operations on tiles}}
     %x = tensor.extract %e[%i, %i] : tensor<64x64xf32>
     gpu.return
   }
@@ -209,6 +209,26 @@ gpu.module @kernels {
     // expected-error @below {{got 'tensor<64x16xf32>' and 'tensor<64x1xi64>'}}
     varlen.add_keys %values to %table[%column, %first]
         : tensor<64x16xf32>, !table, tensor<64x1xi64>
+    gpu.return
+  }
+}
+
+// -----
+
+#mn = affine_map<(m, n) -> (m, n)>
+#zn = affine_map<(m, n) -> (0, n)>
+gpu.module @kernels {
+  gpu.func @hide(%k0: i32, %limits: tensor<1x16xi32>) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %values = arith.constant dense<0.0> : tensor<64x16xf32>
+    %e = tensor.empty() : tensor<64x16xf32>
+    %r = linalg.generic {indexing_maps = [#mn, #zn, #mn], iterator_types = ["parallel", "parallel"]}
+        ins(%values, %limits : tensor<64x16xf32>, tensor<1x16xi32>) outs(%e : tensor<64x16xf32>) {
+    ^bb0(%s: f32, %limit: i32, %o: f32):
+      %key = linalg.index 1 : index
+      // expected-error @below {{expected limits of rows for keys that are the columns of its tile}}
+      %y = varlen.hide %s with %s at %key limits(%limit, %limit, %k0) : f32
+      linalg.yield %y : f32
+    } -> tensor<64x16xf32>
     gpu.return
   }
 }

@@ -310,6 +310,114 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // A warp multiplies if a row of one of its lanes has another factor than 1.
+  // CHECK-LABEL: gpu.func @rescale
+  // CHECK-DAG: %[[ONE:.*]] = arith.constant dense<1.0{{.*}}> : vector<1x1x2x1xf32>
+  // CHECK-DAG: %[[ALL:.*]] = arith.constant -1 : i32
+  // CHECK: %[[A:.*]] = kernel.load {{.*}} to vector<1x2x2x2xf32>
+  // CHECK: %[[F:.*]] = kernel.load {{.*}} to vector<1x1x2x1xf32>
+  // CHECK: %[[CHANGES:.*]] = arith.cmpf une, %[[F]], %[[ONE]]
+  // CHECK: %[[ROW:.*]]:2 = vector.to_elements %[[CHANGES]]
+  // CHECK: %[[LANE:.*]] = arith.ori %[[ROW]]#0, %[[ROW]]#1
+  // CHECK: %[[WARP:.*]] = nvvm.vote.sync any %[[ALL]], %[[LANE]] -> i1
+  // CHECK: %[[R:.*]] = scf.if %[[WARP]] -> (vector<1x2x2x2xf32>) {
+  // CHECK: %[[B:.*]] = vector.broadcast %[[F]]
+  // CHECK: %[[M:.*]] = arith.mulf %[[A]], %[[B]]
+  // CHECK: scf.yield %[[M]]
+  // CHECK: } else {
+  // CHECK: scf.yield %[[A]]
+  // CHECK: kernel.store %[[R]]
+  gpu.func @rescale(%in: memref<?x4x16xf32>, %factors: memref<4x?xf32>, %n: index, %x: f32) kernel
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %a = kernel.load %in rows(%n, %n, %n, %n) valid(%n) otherwise %x
+        : memref<?x4x16xf32> to tensor<64x16xf32>
+    %f = kernel.load %factors rows(%n, %n, %n, %n) valid(%n) otherwise %x
+        : memref<4x?xf32> to tensor<64x1xf32>
+    %r = varlen.rescale %a by %f : tensor<64x16xf32>, tensor<64x1xf32>
+    kernel.store %r to %in rows(%n, %n, %n, %n) valid(%n) : tensor<64x16xf32> to memref<?x4x16xf32>
+    gpu.return
+  }
+
+  // The columns of a thread are bits of a word: 8 n + 2 (lane % 4) and the next one are
+  // 2 n and 2 n + 1. More than 128 columns take a second word, which begins there.
+  // CHECK-LABEL: gpu.func @hide
+  // CHECK-SAME: %[[K0:[a-z0-9]*]]: i32
+  // CHECK-DAG: %[[BITS:.*]] = arith.constant dense<{{\[\[\[\[}}1, 2], [1, 2]], {{\[\[}}4, 8], [4, 8]], {{.*}}, {{\[\[}}1, 2], [1, 2]]]]> : vector<1x17x2x2xi32>
+  // CHECK-DAG: %[[EIGHT:.*]] = arith.constant dense<3> : vector<1x1x2x1xi32>
+  // CHECK-DAG: %[[LAST:.*]] = arith.constant dense<128> : vector<1x1x2x1xi32>
+  // CHECK-DAG: %[[ALL:.*]] = arith.constant dense<-1> : vector<1x1x2x1xi32>
+  // CHECK: %[[COLUMN:.*]] = arith.muli %{{.*}}, %c2_i32
+  // CHECK: %[[OWN:.*]] = vector.broadcast %[[COLUMN]]
+  // CHECK: %[[AHEAD:.*]] = arith.subi %{{.*}}, %[[OWN]]
+  // CHECK: %[[FIRST:.*]] = vector.broadcast %[[K0]]
+  // CHECK: arith.subi %[[AHEAD]], %[[FIRST]]
+  // CHECK: %[[IN:.*]] = arith.minsi %{{.*}}, %[[LAST]]
+  // CHECK: %[[TILES:.*]] = arith.shrui %[[IN]], %[[EIGHT]]
+  // CHECK: %[[S0:.*]] = arith.shli %[[ALL]], %[[TILES]]
+  // CHECK: %[[S1:.*]] = arith.shli %[[S0]], %[[TILES]]
+  // CHECK: %[[PAST:.*]] = arith.shli %[[S1]], %{{.*}}
+  // CHECK: arith.xori %[[PAST]], %[[ALL]]
+  // CHECK: vector.broadcast %{{.*}} : i32 to vector<1x1x2x1xi32>
+  // CHECK: %[[WORDS:.*]] = vector.from_elements
+  // CHECK: %[[BIT:.*]] = arith.andi %[[WORDS]], %[[BITS]]
+  // CHECK: %[[SEEN:.*]] = arith.cmpi ne, %[[BIT]], %{{.*}}
+  // CHECK: arith.select %[[SEEN]], %{{.*}}, %{{.*}} : vector<1x17x2x2xi1>, vector<1x17x2x2xf32>
+  gpu.func @hide(%k0: i32, %in: memref<?x4x136xf32>, %limits: memref<4x?xi32>, %n: index, %x: f32, %none: i32) kernel
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %a = kernel.load %in rows(%n, %n, %n, %n) valid(%n) otherwise %x
+        : memref<?x4x136xf32> to tensor<64x136xf32>
+    %hi = arith.constant dense<77> : tensor<64x1xi32>
+    %e = tensor.empty() : tensor<64x136xf32>
+    %r = linalg.generic {indexing_maps = [#mn, #m0, #mn], iterator_types = ["parallel", "parallel"]}
+        ins(%a, %hi : tensor<64x136xf32>, tensor<64x1xi32>) outs(%e : tensor<64x136xf32>) {
+    ^bb0(%s: f32, %limit: i32, %o: f32):
+      %zero = arith.constant 0.0 : f32
+      %first = arith.constant 0 : i32
+      %key = linalg.index 1 : index
+      %y = varlen.hide %s with %zero at %key limits(%first, %limit, %k0) : f32
+      linalg.yield %y : f32
+    } -> tensor<64x136xf32>
+    kernel.store %r to %in rows(%n, %n, %n, %n) valid(%n) : tensor<64x136xf32> to memref<?x4x136xf32>
+    gpu.return
+  }
+
+  // Of one limit and few columns a comparison in each takes no more.
+  // CHECK-LABEL: gpu.func @hide_few
+  // CHECK-NOT: arith.shli
+  // CHECK: arith.cmpi slt, %{{.*}}, %{{.*}} : vector<1x8x2x2xi32>
+  // CHECK: arith.ori
+  // CHECK: arith.select
+  // Of two it does.
+  // CHECK: arith.shli
+  // CHECK: arith.andi
+  // CHECK: arith.select
+  gpu.func @hide_few(%k0: i32, %in: memref<?x4x64xf32>, %n: index, %x: f32, %whole: i1) kernel
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %a = kernel.load %in rows(%n, %n, %n, %n) valid(%n) otherwise %x
+        : memref<?x4x64xf32> to tensor<64x64xf32>
+    %lo = arith.constant dense<11> : tensor<64x1xi32>
+    %hi = arith.constant dense<77> : tensor<64x1xi32>
+    %zero = arith.constant 0.0 : f32
+    %e = tensor.empty() : tensor<64x64xf32>
+    %r = linalg.generic {indexing_maps = [#mn, #m0, #mn], iterator_types = ["parallel", "parallel"]}
+        ins(%a, %hi : tensor<64x64xf32>, tensor<64x1xi32>) outs(%e : tensor<64x64xf32>) {
+    ^bb0(%s: f32, %limit: i32, %o: f32):
+      %first = arith.constant 0 : i32
+      %key = linalg.index 1 : index
+      %y = varlen.hide %s with %zero at %key limits(%first, %limit, %k0) unless(%whole) : f32
+      linalg.yield %y : f32
+    } -> tensor<64x64xf32>
+    %t = linalg.generic {indexing_maps = [#mn, #m0, #m0, #mn], iterator_types = ["parallel", "parallel"]}
+        ins(%r, %lo, %hi : tensor<64x64xf32>, tensor<64x1xi32>, tensor<64x1xi32>) outs(%e : tensor<64x64xf32>) {
+    ^bb0(%s: f32, %after: i32, %limit: i32, %o: f32):
+      %key = linalg.index 1 : index
+      %y = varlen.hide %s with %zero at %key limits(%after, %limit, %k0) : f32
+      linalg.yield %y : f32
+    } -> tensor<64x64xf32>
+    kernel.store %t to %in rows(%n, %n, %n, %n) valid(%n) : tensor<64x64xf32> to memref<?x4x64xf32>
+    gpu.return
+  }
+
   // The four lanes that share two keys have their sums over the queries; lane 0 adds that
   // of the first, lane 1 the other, if the table has the key.
   // CHECK-LABEL: gpu.func @add_keys

@@ -226,13 +226,13 @@ LogicalResult kernel::checkDistributable(Operation *op, int64_t warps) {
       .Default([&](Operation *op) -> LogicalResult {
         if (!hasTensors(op) ||
             isa<linalg::FillOp, tensor::EmptyOp, arith::ConstantOp,
-                arith::SelectOp, LoadOp, StoreOp>(op) ||
+                arith::SelectOp, RescaleOp, LoadOp, StoreOp>(op) ||
             isa<scf::SCFDialect>(op->getDialect()))
           return success();
         return op->emitOpError(
             "cannot be distributed: expected linalg.generic, "
             "linalg.fill, linalg.contract, tensor.empty, scf, "
-            "varlen.scatter_add, varlen.add_keys or kernel "
+            "varlen.rescale, varlen.scatter_add, varlen.add_keys or kernel "
             "operations on "
             "tiles");
       });

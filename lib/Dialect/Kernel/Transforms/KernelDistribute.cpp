@@ -25,6 +25,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SCF/Transforms/Patterns.h"
@@ -353,6 +354,47 @@ template <typename Op> struct AccessPattern : Pattern<Op> {
   }
 };
 
+/// A branch of the warp around the product, for lanes whose rows all have a
+/// factor of 1.
+struct RescalePattern : Pattern<RescaleOp> {
+  using Pattern::Pattern;
+
+  LogicalResult
+  matchAndRewrite(RescaleOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder b(op.getLoc(), rewriter);
+    Value tile = adaptor.getTile(), factor = adaptor.getFactor();
+    auto factors = cast<VectorType>(factor.getType());
+    Value one = arith::ConstantOp::create(
+        b, DenseElementsAttr::get(
+               factors, rewriter.getFloatAttr(factors.getElementType(), 1.0)));
+    Value changes =
+        arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, factor, one);
+    Value any = changesAny(b, changes);
+    auto branch = scf::IfOp::create(b, tile.getType(), any,
+                                    /*withElseRegion=*/true);
+    b.setInsertionPointToStart(branch.thenBlock());
+    Value stretched = vector::BroadcastOp::create(b, tile.getType(), factor);
+    scf::YieldOp::create(b,
+                         arith::MulFOp::create(b, tile, stretched).getResult());
+    b.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(b, tile);
+    rewriter.replaceOp(op, branch);
+    return success();
+  }
+
+private:
+  /// Whether one of these is true in a lane of the warp.
+  static Value changesAny(ThreadBuilder &b, Value flags) {
+    auto elements = vector::ToElementsOp::create(b, flags).getResults();
+    Value any = elements.front();
+    for (Value flag : elements.drop_front())
+      any = arith::OrIOp::create(b, any, flag);
+    return NVVM::VoteSyncOp::create(b, b.getI1Type(), b.constant(-1), any,
+                                    NVVM::VoteSyncKind::any);
+  }
+};
+
 struct ScatterAddPattern : Pattern<ScatterAddOp> {
   using Pattern::Pattern;
 
@@ -447,13 +489,13 @@ void kernel::populateDistributePatternsAndLegality(TypeConverter &converter,
   });
   scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns,
                                                        target);
-  patterns
-      .add<GenericPattern, ContractPattern, FillPattern, EmptyPattern,
-           ConstantPattern, SelectPattern, TilePattern, AccessPattern<LoadOp>,
-           AccessPattern<StoreOp>, ScatterAddPattern, AddKeysPattern>(
-          converter, patterns.getContext(), warps);
+  patterns.add<GenericPattern, ContractPattern, FillPattern, EmptyPattern,
+               ConstantPattern, SelectPattern, TilePattern,
+               AccessPattern<LoadOp>, AccessPattern<StoreOp>, RescalePattern,
+               ScatterAddPattern, AddKeysPattern>(converter,
+                                                  patterns.getContext(), warps);
   target.addIllegalDialect<linalg::LinalgDialect, tensor::TensorDialect>();
-  target.addIllegalOp<TileOp, ScatterAddOp, AddKeysOp>();
+  target.addIllegalOp<TileOp, RescaleOp, ScatterAddOp, AddKeysOp>();
   target.addDynamicallyLegalOp<LoadOp, StoreOp, arith::ConstantOp,
                                arith::SelectOp>(
       [](Operation *op) { return !hasTensors(op); });

@@ -21,6 +21,9 @@ namespace mlir::varlen {
 /// Warps of a CTA.
 inline constexpr int64_t kMaxWarps = 32;
 
+/// That of varlen.online_attn.
+inline constexpr int64_t kMaxRescaleThreshold = 8;
+
 /// CTAs, warps and 32-bit registers of a multiprocessor.
 inline constexpr int64_t kMaxCTAs = 32;
 inline constexpr int64_t kMultiprocessorWarps = 64;

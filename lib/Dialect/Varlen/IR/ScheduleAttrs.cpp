@@ -158,8 +158,9 @@ static LogicalResult verifyTileRows(EmitError error, StringRef name,
 LogicalResult GPUScheduleAttr::verify(EmitError error, int64_t warps,
                                       int64_t blockM, int64_t kvBlock,
                                       int64_t stages, int64_t ctas,
-                                      int64_t slack, int64_t lag,
-                                      int64_t rings) {
+                                      int64_t slack, int64_t lag, int64_t rings,
+                                      int64_t rescaleThreshold,
+                                      int64_t scoresFirst) {
   if (failed(verifyRange(error, "warps", warps, 1, kMaxWarps)))
     return failure();
   // A product takes 16 rows of one side and contracts over 16 of the other.
@@ -177,7 +178,10 @@ LogicalResult GPUScheduleAttr::verify(EmitError error, int64_t warps,
   if (failed(verifyRange(error, "stages", stages, 2, kMaxStages)) ||
       failed(verifyRange(error, "slack", slack, 0, stages - 2)) ||
       failed(verifyRange(error, "lag", lag, 0, std::min<int64_t>(slack, 1))) ||
-      failed(verifyRange(error, "rings", rings, 1, 2 - lag)))
+      failed(verifyRange(error, "rings", rings, 1, 2 - lag)) ||
+      failed(verifyRange(error, "rescale_threshold", rescaleThreshold, 0,
+                         kMaxRescaleThreshold)) ||
+      failed(verifyRange(error, "scores_first", scoresFirst, 0, 1)))
     return failure();
   return verifyRange(error, "ctas", ctas, 1, kMaxCTAs);
 }
@@ -224,6 +228,9 @@ LogicalResult GPUScheduleAttr::verifyFits(Operation *operation) const {
     return op->emitOpError("expected a #varlen.gpu_grad_schedule for "
                            "gradients on a GPU, got ")
            << *this;
+  if (getScoresFirst())
+    return op->emitOpError("expected scores_first of gradients only, got ")
+           << *this;
   if (failed(verifyKernel(op, *this)) ||
       failed(verifyTileRows([&] { return op->emitOpError(); }, "block_m",
                             getBlockM(), getWarps())))
@@ -247,6 +254,10 @@ LogicalResult GPUScheduleAttr::verifyFitsTarget(Operation *op,
 LogicalResult GPUGradScheduleAttr::verify(EmitError error, GPUScheduleAttr dq,
                                           GPUScheduleAttr dk,
                                           GPUScheduleAttr dv) {
+  for (GPUScheduleAttr schedule : {dq, dk, dv})
+    if (schedule && schedule.getRescaleThreshold() != 0)
+      return error() << "expected a rescale_threshold of the forward only, got "
+                     << schedule;
   if (failed(verifyTileRows(error, "block_m of dq", dq.getBlockM(),
                             dq.getWarps())) ||
       failed(verifyTileRows(error, "kv_block of dk", dk.getKvBlock(),

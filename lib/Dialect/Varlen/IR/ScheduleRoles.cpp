@@ -48,14 +48,21 @@ static constexpr int64_t kFragment = 16;
 
 static RoleShape getQueryShape(AttentionOpInterface op,
                                GPUScheduleAttr schedule) {
-  return {schedule.getBlockM(), schedule.getKvBlock(), Orientation::QK,
-          kFragment, op.getElementType()};
+  return {schedule.getBlockM(),
+          schedule.getKvBlock(),
+          Orientation::QK,
+          kFragment,
+          op.getElementType(),
+          schedule.getRescaleThreshold(),
+          schedule.getScoresFirst() != 0};
 }
 
 static RoleShape getKeyShape(AttentionOpInterface op,
                              GPUScheduleAttr schedule) {
-  return {schedule.getKvBlock(), schedule.getBlockM(), Orientation::KQ,
-          kFragment, op.getElementType()};
+  return {schedule.getKvBlock(),  schedule.getBlockM(),
+          Orientation::KQ,        kFragment,
+          op.getElementType(),
+          /*rescaleThreshold=*/0, schedule.getScoresFirst() != 0};
 }
 
 SmallVector<Role> GPUScheduleAttr::getRoles(Operation *op) const {

@@ -105,6 +105,20 @@ void OnlineFinishOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
 }
 
 //===----------------------------------------------------------------------===//
+// RescaleOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult RescaleOp::verify() {
+  RankedTensorType tile = getTile().getType(), factor = getFactor().getType();
+  if (tile.getElementType() == factor.getElementType() &&
+      succeeded(verifyCompatibleShape({tile.getDimSize(0), int64_t(1)},
+                                      factor.getShape())))
+    return success();
+  return emitOpError("expected a factor for each row of ")
+         << tile << ", got " << factor;
+}
+
+//===----------------------------------------------------------------------===//
 // OnlineMergeOp
 //===----------------------------------------------------------------------===//
 

@@ -156,7 +156,8 @@ OnlineAttnGradOp RoleEmitter::emitGradStep(const RoleShape &shape, Value q,
       /*rows=*/ValueRange(), wrt.tableRows, /*drows=*/ValueRange(), sums.dq,
       sums.dk, sums.dv, sums.dcaptures, scaleAttr(),
       OrientationAttr::get(b.getContext(), shape.orientation), natural,
-      wrt.numbers, getNumScores()));
+      wrt.numbers, shape.scoresFirst ? b.getUnitAttr() : UnitAttr(),
+      getNumScores()));
 }
 
 void RoleEmitter::emit(const Role &role) {
@@ -232,7 +233,7 @@ ForTilesOp RoleEmitter::emitOut(AttnOp attn, const RoleShape &shape) {
             /*whole=*/Value(), t, block, /*position=*/Value(),
             /*first_key=*/Value(), captures, getTables(), /*rows=*/ValueRange(),
             state[0], state[1], state[2], scaleAttr(), orientation,
-            getNumScores());
+            b.getI64IntegerAttr(shape.rescaleThreshold), getNumScores());
         return addScore(step).getResults();
       });
   Value sink;

@@ -46,6 +46,18 @@ static Value emitSelect(ImplicitLocOpBuilder &b, arith::CmpFPredicate predicate,
 // ScoreReference
 //===----------------------------------------------------------------------===//
 
+Value ScoreReference::emitKept(ImplicitLocOpBuilder &b, Value m, Value larger,
+                               int64_t threshold) const {
+  // Not rounded up: from first coarse on weights are powers of two, and less
+  // than 2^16 because the factor there is less than 2 c.
+  APFloat most(threshold / (scale * M_LOG2E));
+  bool losesInfo;
+  most.convert(compute.getFloatSemantics(), APFloat::rmTowardZero, &losesInfo);
+  Value limit = arith::ConstantOp::create(b, b.getFloatAttr(compute, most));
+  Value difference = arith::SubFOp::create(b, larger, m);
+  return emitSelect(b, arith::CmpFPredicate::OGT, difference, limit, larger, m);
+}
+
 Value ScoreReference::emitFactor(ImplicitLocOpBuilder &b, Value m) const {
   double c = scale * M_LOG2E;
   Value size = math::AbsFOp::create(b, m);

@@ -29,13 +29,17 @@
 namespace mlir::varlen {
 
 /// Emits scalars of the compute type of an attention. `m` is the largest score
-/// of a row, before the scale.
+/// of a row, before the scale, or somewhat less (emitKept).
 class ScoreReference {
 public:
   /// `isRounded`: probabilities are rounded to a narrower type.
   ScoreReference(double scale, FloatType compute, bool isRounded)
       : scale(scale), compute(compute), isRounded(isRounded) {}
 
+  /// `m`, or `larger`, which is not less, if that is more than `threshold` in
+  /// units of log2 above it.
+  Value emitKept(ImplicitLocOpBuilder &b, Value m, Value larger,
+                 int64_t threshold) const;
   /// What the scores of a row are multiplied by: c, or the power of two.
   Value emitFactor(ImplicitLocOpBuilder &b, Value m) const;
   /// What is subtracted then. An integer, if probabilities are not rounded: to

@@ -52,8 +52,9 @@ struct StateBuilder : StepBuilder {
   struct Reference {
     Value m, factor, minus;
   };
-  /// The larger of the maxima `m` and `other`, and what that implies.
-  Reference getReference(Value m, Value other);
+  /// The larger of the maxima `m` and `other`, or `m` if that is at most
+  /// `threshold` in units of log2 below it, and what that implies.
+  Reference getReference(Value m, Value other, int64_t threshold = 0);
   /// What acc and l that are relative to `m` change by.
   Value rescaling(Value m, const Reference &to);
   /// Part of a state, times a factor of each query, in its place.
@@ -67,14 +68,18 @@ struct StateBuilder : StepBuilder {
 struct OnlineAttnBuilder : StateBuilder {
   // Where p is rounded, the weight of the first key of all must be 1: a row
   // that sees one key is that key's value, as it is.
-  OnlineAttnBuilder(OnlineAttnOp step, OpBuilder &builder)
+  OnlineAttnBuilder(OnlineAttnOp step, bool skipsRescaling, OpBuilder &builder)
       : StateBuilder(step, elementOf(step.getV()) != elementOf(step.getM()),
                      builder),
-        step(step) {}
+        step(step), skipsRescaling(skipsRescaling) {}
   SmallVector<Value> emit();
 
 private:
+  /// The accumulator times `alpha`.
+  Value rescaleAcc(Value alpha);
+
   OnlineAttnOp step;
+  bool skipsRescaling;
 };
 
 /// Its gradients; emit() returns the new dq, dk, dv and gradients of captures
@@ -100,8 +105,15 @@ private:
 
 } // namespace
 
-StateBuilder::Reference StateBuilder::getReference(Value m, Value other) {
-  Value most = perQuery({m, other}, bodyOf<arith::MaxNumFOp>);
+StateBuilder::Reference StateBuilder::getReference(Value m, Value other,
+                                                   int64_t threshold) {
+  Value most = perQuery(
+      {m, other}, [&](ImplicitLocOpBuilder &inner, ValueRange args) -> Value {
+        Value larger = arith::MaxNumFOp::create(inner, args);
+        if (threshold == 0)
+          return larger;
+        return reference.emitKept(inner, args[0], larger, threshold);
+      });
   Value factor =
       perQuery(most, [&](ImplicitLocOpBuilder &inner, ValueRange args) {
         return reference.emitFactor(inner, args[0]);
@@ -134,6 +146,14 @@ Value StateBuilder::multiply(Value tile, Value factor) {
   return elementwise({tile, factor}, /*init=*/tile, bodyOf<arith::MulFOp>);
 }
 
+Value OnlineAttnBuilder::rescaleAcc(Value alpha) {
+  Value acc = step.getAcc();
+  // Targets with such a branch have queries as rows.
+  if (kq || step.getRescaleThreshold() == 0 || !skipsRescaling)
+    return multiply(acc, alpha);
+  return RescaleOp::create(b, acc.getType(), acc, alpha);
+}
+
 SmallVector<Value> OnlineAttnBuilder::emit() {
   Value m = step.getM();
   Value s =
@@ -142,15 +162,14 @@ SmallVector<Value> OnlineAttnBuilder::emit() {
 
   Value top =
       reduce(s, fill(-kInfinity, empty(m, compute)), bodyOf<arith::MaxNumFOp>);
-  Reference to = getReference(m, top);
+  Reference to = getReference(m, top, step.getRescaleThreshold());
   Value alpha = rescaling(m, to);
   // Beside the sum of thousands of keys the term of one is small, and loses
   // places in it. So a block's are summed apart, unless p, rounded, has lost
   // more than that, or tensor cores keep the sum in their accumulators.
   bool isApart = kq && !isRounded;
-  auto beginSum = [&](Value before) {
-    return isApart ? fill(0.0, empty(before, compute))
-                   : multiply(before, alpha);
+  auto beginApart = [&](Value before) {
+    return fill(0.0, empty(before, compute));
   };
   auto endSum = [&](Value before, Value sum) {
     if (!isApart)
@@ -158,7 +177,8 @@ SmallVector<Value> OnlineAttnBuilder::emit() {
     return elementwise({before, alpha, sum}, /*init=*/before,
                        bodyOf<math::FmaOp>);
   };
-  Value lBegin = beginSum(step.getL());
+  Value lBegin =
+      isApart ? beginApart(step.getL()) : multiply(step.getL(), alpha);
 
   Value p = elementwise({s, to.factor, to.minus}, empty(s, compute),
                         [&](ImplicitLocOpBuilder &inner, ValueRange args) {
@@ -170,7 +190,7 @@ SmallVector<Value> OnlineAttnBuilder::emit() {
   // The tensor cores and dot instructions want both factors in one type.
   p = round(p, step.getV());
 
-  Value accBegin = beginSum(step.getAcc());
+  Value accBegin = isApart ? beginApart(step.getAcc()) : rescaleAcc(alpha);
   Value accSum = kq ? contract(step.getV(), p, accBegin, {2, 0}, {2, 1})
                     : contract(p, step.getV(), accBegin, {0, 2}, {2, 1});
   return {endSum(step.getAcc(), accSum), to.m, lNew};
@@ -231,6 +251,14 @@ void OnlineAttnGradBuilder::addToTable(Value products, Value dscores,
 SmallVector<Value> OnlineAttnGradBuilder::emit() {
   Value s =
       products(step.getQ(), step.getK(), emptyScores(step.getQ(), step.getK()));
+  Value dq = step.getDq(), dk = step.getDk(), dv = step.getDv();
+  auto multiplyDout = [&] {
+    return products(step.getDout(), step.getV(), empty(s, compute));
+  };
+  bool hasDp = dq || dk || !step.getWrtCaptures().empty();
+  Value dp;
+  if (hasDp && step.getScoresFirst())
+    dp = multiplyDout();
   // Hidden by value, not by a score of -inf: lse may be anything there.
   Value p = hide(step, probabilities(score(step, s)), 0.0);
   // The queries are the reduction of dk and dv, the keys that of dq.
@@ -238,13 +266,13 @@ SmallVector<Value> OnlineAttnGradBuilder::emit() {
   if (!kq)
     std::swap(keysFirst, queriesFirst);
 
-  Value dq = step.getDq(), dk = step.getDk(), dv = step.getDv();
   SmallVector<Value> dcaptures;
   if (dv)
     dv = contract(round(p, step.getDout()), step.getDout(), dv, keysFirst,
                   {2, 1});
-  if (dq || dk || !step.getWrtCaptures().empty()) {
-    Value dp = products(step.getDout(), step.getV(), empty(p, compute));
+  if (hasDp) {
+    if (!dp)
+      dp = multiplyDout();
     Value ds =
         elementwise({p, dp, step.getDelta()}, empty(p, compute),
                     [](ImplicitLocOpBuilder &inner, ValueRange args) -> Value {
@@ -284,10 +312,6 @@ SmallVector<Value> OnlineAttnGradBuilder::emit() {
 //===----------------------------------------------------------------------===//
 // What each operation becomes
 //===----------------------------------------------------------------------===//
-
-static SmallVector<Value> write(OnlineAttnOp step, OpBuilder &builder) {
-  return OnlineAttnBuilder(step, builder).emit();
-}
 
 static SmallVector<Value> write(OnlineAttnGradOp step, OpBuilder &builder) {
   return OnlineAttnGradBuilder(step, builder).emit();
@@ -407,22 +431,39 @@ static LogicalResult writeOut(Op op, PatternRewriter &rewriter) {
 }
 
 namespace {
+struct OnlineAttnPattern : OpRewritePattern<OnlineAttnOp> {
+  OnlineAttnPattern(MLIRContext *context, bool skipsRescaling)
+      : OpRewritePattern(context), skipsRescaling(skipsRescaling) {}
+
+  LogicalResult matchAndRewrite(OnlineAttnOp step,
+                                PatternRewriter &rewriter) const override {
+    OnlineAttnBuilder builder(step, skipsRescaling, rewriter);
+    rewriter.replaceOp(step, builder.emit());
+    return success();
+  }
+
+  bool skipsRescaling;
+};
+
 struct VarlenOnlineSoftmax
     : varlen::impl::VarlenOnlineSoftmaxBase<VarlenOnlineSoftmax> {
+  using VarlenOnlineSoftmaxBase::VarlenOnlineSoftmaxBase;
+
   void runOnOperation() override {
     getOperation()->walk([&](Operation *op) {
       numSteps += isa<OnlineAttnOp>(op);
       numGradSteps += isa<OnlineAttnGradOp>(op);
     });
     RewritePatternSet patterns(&getContext());
-    populateOnlineSoftmaxPatterns(patterns);
+    populateOnlineSoftmaxPatterns(patterns, skipsRescaling);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };
 } // namespace
 
-void varlen::populateOnlineSoftmaxPatterns(RewritePatternSet &patterns) {
-  patterns.add(writeOut<OnlineAttnOp>)
+void varlen::populateOnlineSoftmaxPatterns(RewritePatternSet &patterns,
+                                           bool skipsRescaling) {
+  patterns.add<OnlineAttnPattern>(patterns.getContext(), skipsRescaling)
       .add(writeOut<OnlineAttnGradOp>)
       .add(writeOut<OnlineInitOp>)
       .add(writeOut<OnlineMergeOp>)

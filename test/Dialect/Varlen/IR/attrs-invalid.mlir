@@ -107,6 +107,23 @@ module attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 
 
 // -----
 
+// expected-error @below {{expected rescale_threshold from 0 to 8, got 9}}
+module attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 3, ctas = 2, rescale_threshold = 9>} {}
+
+// -----
+
+// expected-error @below {{expected scores_first from 0 to 1, got 2}}
+module attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 3, ctas = 2, scores_first = 2>} {}
+
+// -----
+
+// expected-error @below {{expected a rescale_threshold of the forward only, got #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2, rescale_threshold = 8>}}
+module attributes {s = #varlen.gpu_grad_schedule<
+  dq = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2, rescale_threshold = 8>,
+  dk = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2>>} {}
+
+// -----
+
 // expected-error @below {{expected slack from 0 to 1, got 2}}
 module attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 3, ctas = 2, slack = 2>} {}
 

@@ -315,3 +315,12 @@ func.func @capture_shape(%q: tensor<8x16xf32>, %acc: tensor<8x8xf32>, %v: tensor
       score (%s: f32, %i: i32, %j: i32, %x: f32) { varlen.yield %x : f32 }
   return
 }
+
+// -----
+
+func.func @threshold(%q: tensor<16x64xf16>, %acc: tensor<16x64xf32>, %m: tensor<16x1xf32>) {
+  %r:3 = varlen.online_attn qk ins(%q, %q, %q : tensor<16x64xf16>, tensor<16x64xf16>, tensor<16x64xf16>)
+      // expected-error @below {{attribute 'rescale_threshold' failed to satisfy constraint: 64-bit signless integer attribute whose value is non-negative whose maximum value is 8}}
+      outs(%acc, %m, %m : tensor<16x64xf32>, tensor<16x1xf32>, tensor<16x1xf32>) scale 0.25 {rescale_threshold = 9 : i64}
+  return
+}

@@ -125,3 +125,12 @@ func.func @f(%q: tensor<?x4x64xbf16>, %v: tensor<?x4x64xbf16>, %cu: tensor<?xi32
       : (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x64xbf16>, tensor<4x?xf32>)
   return
 }
+
+// -----
+
+func.func @f(%q: tensor<?x4x64xbf16>, %cu: tensor<?xi32>) {
+  // expected-error @below {{'varlen.attn' op expected scores_first of gradients only, got #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2, scores_first = 1>}}
+  %out, %lse = varlen.attn %q, %q, %q, %cu, %cu {varlen.schedule = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2, scores_first = 1>}
+      : (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x64xbf16>, tensor<4x?xf32>)
+  return
+}

@@ -1,5 +1,6 @@
 // RUN: varlen-opt %s --varlen-online-softmax --canonicalize --split-input-file | FileCheck %s
 // RUN: varlen-opt %s --varlen-online-softmax --canonicalize --linalg-generalize-named-ops --one-shot-bufferize="bufferize-function-boundaries" --split-input-file | FileCheck %s --check-prefix=BUFFER
+// RUN: varlen-opt %s --varlen-online-softmax=skip-rescaling --canonicalize --split-input-file | FileCheck %s --check-prefix=SKIP
 
 // Queries are rows: statistics are columns, reductions run along rows.
 
@@ -319,4 +320,44 @@ func.func @statistics(%dot: tensor<64x1xf32>, %lse: tensor<64x1xf32>, %dlse: ten
 func.func @statistics_kq(%dot: tensor<1x16xf32>, %lse: tensor<1x16xf32>) -> (tensor<1x16xf32>, tensor<1x16xf32>) {
   %l, %d = varlen.online_statistics %dot, %lse natural : tensor<1x16xf32>
   return %l, %d : tensor<1x16xf32>, tensor<1x16xf32>
+}
+
+// -----
+
+// The maximum stays while it is at most 8 too small: of larger - m = 32 log2(e) a
+// factor of 0.25 * log2(e) makes 8.
+// CHECK-LABEL: @threshold
+// CHECK-SAME: %[[M:[^:]*]]: tensor<64x1xf32>, %{{[^:]*}}: tensor<64x1xf32>)
+// CHECK-DAG: %[[LIMIT:.*]] = arith.constant 22.18070{{[0-9]*}} : f32
+// CHECK: linalg.generic {{.*}} ins(%[[M]], %{{.*}} : tensor<64x1xf32>, tensor<64x1xf32>)
+// CHECK-NEXT: ^bb0(%[[X:.*]]: f32, %[[TOP:.*]]: f32, %{{.*}}: f32):
+// CHECK-NEXT: %[[LARGER:.*]] = arith.maxnumf %[[X]], %[[TOP]]
+// CHECK-NEXT: %[[D:.*]] = arith.subf %[[LARGER]], %[[X]]
+// CHECK-NEXT: %[[FAR:.*]] = arith.cmpf ogt, %[[D]], %[[LIMIT]]
+// CHECK-NEXT: %[[KEPT:.*]] = arith.select %[[FAR]], %[[LARGER]], %[[X]]
+// CHECK-NEXT: linalg.yield %[[KEPT]]
+// CHECK-NOT: varlen.rescale
+// CHECK: return
+// SKIP-LABEL: @threshold
+// SKIP-SAME: %[[ACC:[^:]*]]: tensor<64x96xf32>
+// SKIP: %[[ACC1:.*]] = varlen.rescale %[[ACC]] by %{{.*}} : tensor<64x96xf32>, tensor<64x1xf32>
+// SKIP: linalg.contract {{.*}} outs(%[[ACC1]] : tensor<64x96xf32>)
+func.func @threshold(%q: tensor<64x64xbf16>, %k: tensor<32x64xbf16>, %v: tensor<32x96xbf16>, %acc: tensor<64x96xf32>, %m: tensor<64x1xf32>, %l: tensor<64x1xf32>) -> (tensor<64x96xf32>, tensor<64x1xf32>, tensor<64x1xf32>) {
+  %r:3 = varlen.online_attn qk ins(%q, %k, %v : tensor<64x64xbf16>, tensor<32x64xbf16>, tensor<32x96xbf16>)
+      outs(%acc, %m, %l : tensor<64x96xf32>, tensor<64x1xf32>, tensor<64x1xf32>) scale 0.25 {rescale_threshold = 8 : i64}
+  return %r#0, %r#1, %r#2 : tensor<64x96xf32>, tensor<64x1xf32>, tensor<64x1xf32>
+}
+
+// -----
+
+// The gradient of p is written behind the scores.
+// CHECK-LABEL: @scores_first
+// CHECK-COUNT-2: linalg.contract
+// CHECK: math.exp2
+// SKIP-LABEL: @scores_first
+func.func @scores_first(%q: tensor<64x64xbf16>, %k: tensor<32x64xbf16>, %lse: tensor<64x1xf32>, %dq: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %r = varlen.online_attn_grad qk
+      ins(%q, %k, %k, %q, %lse, %lse : tensor<64x64xbf16>, tensor<32x64xbf16>, tensor<32x64xbf16>, tensor<64x64xbf16>, tensor<64x1xf32>, tensor<64x1xf32>)
+      dq(%dq : tensor<64x64xf32>) scale 0.125 {scores_first}
+  return %r : tensor<64x64xf32>
 }

@@ -181,3 +181,23 @@ func.func @cpu_gradients(%dout: memref<?x4x6xf32>, %q: memref<?x4x10xf32>, %k: m
          memref<?xi32>, memref<4xf32>, memref<?x4x10xf32>, memref<?x2x10xf32>, memref<?x2x6xf32>, memref<4xf32>) -> ()
   return
 }
+
+// What a schedule says of steps is theirs.
+// CHECK-LABEL: @steps
+// CHECK: varlen.online_attn {{.*}}{rescale_threshold = 8 : i64}
+// CHECK: varlen.for_tiles "dq"
+// CHECK-NOT: scores_first}
+// CHECK: varlen.for_tiles "dkv"
+// CHECK: varlen.online_attn_grad {{.*}}{scores_first}
+func.func @steps(%q: memref<?x2x64xbf16>, %cu: memref<?xi32>, %out: memref<?x2x64xbf16>, %lse: memref<2x?xf32>,
+                 %dq: memref<?x2x64xbf16>, %dk: memref<?x2x64xbf16>, %dv: memref<?x2x64xbf16>) {
+  varlen.attn %q, %q, %q, %cu, %cu outs(%out, %lse) {
+    varlen.schedule = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2, rescale_threshold = 8>
+  } : (memref<?x2x64xbf16>, memref<?x2x64xbf16>, memref<?x2x64xbf16>, memref<?xi32>, memref<?xi32>, memref<?x2x64xbf16>, memref<2x?xf32>) -> ()
+  varlen.attn_grad %q, %q, %q, %q, %out, %lse, %cu, %cu outs(%dq, %dk, %dv) {
+    varlen.schedule = #varlen.gpu_grad_schedule<
+      dq = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2>,
+      dk = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2, scores_first = 1>>
+  } : (memref<?x2x64xbf16>, memref<?x2x64xbf16>, memref<?x2x64xbf16>, memref<?x2x64xbf16>, memref<?x2x64xbf16>, memref<2x?xf32>, memref<?xi32>, memref<?xi32>, memref<?x2x64xbf16>, memref<?x2x64xbf16>, memref<?x2x64xbf16>) -> ()
+  return
+}

@@ -69,6 +69,8 @@ def KernelDistribute : Kernel_Pass<"kernel-distribute"> {
     with a function of many operations (`math.tanh`) is written for one
     `vector<2x2>` after the other: on a whole fragment its polynomial would want
     several registers for each number at once. Shared tiles stay in memory.
+    `varlen.rescale` becomes a product in a branch that a warp takes if a row of one of
+    its lanes has another factor than 1 (`nvvm.vote.sync any`).
     `varlen.scatter_add` becomes loads and stores by two of the four lanes, a row each,
     to which the others hand their numbers (`gpu.shuffle`): one thread adds to a row of
     memory, in the order of columns, so nothing has to be ordered by a barrier.
@@ -101,8 +103,8 @@ def KernelDistribute : Kernel_Pass<"kernel-distribute"> {
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
-    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
-    "::mlir::ub::UBDialect", "::mlir::varlen::kernel::KernelDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::NVVM::NVVMDialect",
+    "::mlir::scf::SCFDialect", "::mlir::ub::UBDialect", "::mlir::varlen::kernel::KernelDialect",
     "::mlir::vector::VectorDialect"];
   let statistics = [
     Statistic<"numOps", "operations", "linalg operations distributed">];
@@ -235,7 +237,8 @@ def KernelSplitContract : Kernel_Pass<"kernel-split-contract"> {
     A contraction starts behind the last operation that makes one of its operands or
     lets shared memory be read or written (a barrier, `kernel.ring.wait`,
     `kernel.ring.release`), other contractions not among them: of two that can start at
-    the same place the later one goes first. The wait goes before the first use of the result, before
+    the same place the later one goes first, unless it is written before a use of the
+    earlier one. The wait goes before the first use of the result, before
     shared memory is handed back, or before a fragment of 16 bits, which another
     contraction may take, is written, whichever comes first: ptxas lets no `wgmma` be in
     flight while it writes factors of one. Its `younger` is the number of contractions

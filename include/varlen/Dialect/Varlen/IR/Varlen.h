@@ -84,6 +84,9 @@ struct RoleShape {
   /// Of q, k, v and dout as factors of products: their element type, or the
   /// compute type.
   FloatType factor;
+  /// Of steps: see varlen.online_attn and varlen.online_attn_grad.
+  int64_t rescaleThreshold = 0;
+  bool scoresFirst = false;
 };
 /// What the tiles of one loop own: out and lse; the statistics of rows; dq; dk,
 /// dv or both; dq, dk and dv of whole sequences.

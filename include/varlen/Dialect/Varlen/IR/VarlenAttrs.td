@@ -204,7 +204,10 @@ def Varlen_GPUScheduleAttr : Varlen_Attr<"GPUSchedule", "gpu_schedule", [
     most the slack, a block is multiplied into the accumulators while the exponentials
     of the next one are computed. With 2 `rings` the rows of a block that are of one
     kind, as its keys or its values, have slots of their own, which can be free while
-    the others are read; a schedule with a lag has 1.
+    the others are read; a schedule with a lag has 1. Of the forward: with a
+    `rescale_threshold` accumulators are rescaled only where a maximum would be more than
+    that, in units of log2, too small (see `varlen.online_attn`). Of gradients: with
+    `scores_first`, 1, the gradient of p is computed beside p, not before the scores.
 
     ```mlir
     #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 2, ctas = 2>
@@ -218,21 +221,27 @@ def Varlen_GPUScheduleAttr : Varlen_Attr<"GPUSchedule", "gpu_schedule", [
     AttrParameter<"int64_t", "CTAs on a multiprocessor">:$ctas,
     DefaultValuedParameter<"int64_t", "0", "blocks that warps may be apart">:$slack,
     DefaultValuedParameter<"int64_t", "0", "blocks that accumulators are behind">:$lag,
-    DefaultValuedParameter<"int64_t", "1", "rings of slots">:$rings);
+    DefaultValuedParameter<"int64_t", "1", "rings of slots">:$rings,
+    DefaultValuedParameter<"int64_t", "0",
+      "log2 that a maximum may be too small">:$rescale_threshold,
+    DefaultValuedParameter<"int64_t", "0",
+      "whether scores come before the gradient of p">:$scores_first);
   let assemblyFormat = [{
     `<` `warps` `=` $warps `,` `block_m` `=` $blockM `,` `kv_block` `=` $kvBlock
     `,` `stages` `=` $stages `,` `ctas` `=` $ctas
-    (`,` struct($slack, $lag, $rings)^)? `>`
+    (`,` struct($slack, $lag, $rings, $rescale_threshold, $scores_first)^)? `>`
   }];
   let genVerifyDecl = 1;
   let builders = [AttrBuilder<(ins "const ::mlir::varlen::GPUTiles &":$tiles), [{
     return $_get($_ctxt, tiles.warps, tiles.blockM, tiles.kvBlock, tiles.stages,
-                 tiles.ctas, tiles.slack, tiles.lag, tiles.rings);
+                 tiles.ctas, tiles.slack, tiles.lag, tiles.rings,
+                 tiles.rescaleThreshold, tiles.scoresFirst);
   }]>];
   let extraClassDeclaration = [{
     ::mlir::varlen::GPUTiles getTiles() const {
       return {getWarps(), getBlockM(), getKvBlock(), getStages(),
-              getCtas(),  getSlack(),  getLag(),     getRings()};
+              getCtas(),  getSlack(),  getLag(),     getRings(),
+              getRescaleThreshold(), getScoresFirst()};
     }
   }];
 }

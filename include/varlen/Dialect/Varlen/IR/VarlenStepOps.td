@@ -28,6 +28,11 @@ include "mlir/IR/OpAsmInterface.td"
 
 def Varlen_LimitTile : Varlen_Tensor<I32, 2>;
 
+/// In units of log2, so that no weight overflows f16: next to a reference of
+/// 2^24 or more, where c is the next power of two, weights may have as many more.
+def Varlen_RescaleThresholdAttr
+    : ConfinedAttr<I64Attr, [IntNonNegative, IntMaxValue<8>]>;
+
 /// A step: `varlen.online_attn` and its gradient.
 class Varlen_StepOp<string mnemonic, list<string> overridden, list<Trait> traits>
     : Varlen_Op<mnemonic, !listconcat([
@@ -107,6 +112,12 @@ def Varlen_OnlineAttnOp : Varlen_StepOp<"online_attn", ["createMerge"], [
     `varlen.online_init`. At the end out = acc / l and lse = scale * m + log(l) + log(2) * (r(m) - c * m)
     (Milakov and Gimelshein, 2018; Dao, 2022).
 
+    With a `rescale_threshold` of t, m stays as it is while that is at most t / c below
+    m': no p is more than 2^t then, and the factor of most rows is 1, which
+    `varlen.rescale` makes use of (conditional rescaling: Zadouri et al.,
+    FlashAttention-4). A query decides by its own scores, so that its numbers are the
+    same whatever tile it is in.
+
     `orientation` says what the rows of a score tile are: queries (`qk`) or keys
     (`kq`). Shapes for M queries and N keys: q is M x D, k is N x D and v is
     N x Dv in either orientation. acc is M x Dv, m and l are M x 1 for `qk`; acc
@@ -147,7 +158,8 @@ def Varlen_OnlineAttnOp : Varlen_StepOp<"online_attn", ["createMerge"], [
   }];
   let arguments = !con((ins Varlen_Tile:$q, Varlen_Tile:$k, Varlen_Tile:$v), inputs, (ins
     Varlen_Tile:$acc, Varlen_Tile:$m, Varlen_Tile:$l,
-    F64Attr:$scale, Varlen_OrientationAttr:$orientation));
+    F64Attr:$scale, Varlen_OrientationAttr:$orientation,
+    DefaultValuedAttr<Varlen_RescaleThresholdAttr, "0">:$rescale_threshold));
   let results = (outs Varlen_Tile:$acc_out, Varlen_Tile:$m_out, Varlen_Tile:$l_out);
   let assemblyFormat = "$orientation" # atFormat # [{
     `ins` `(` $q `,` $k `,` $v `:` type($q) `,` type($k) `,` type($v) `)`
@@ -160,6 +172,24 @@ def Varlen_OnlineAttnOp : Varlen_StepOp<"online_attn", ["createMerge"], [
     /// the next one.
     static double getCoarseFactor(double scale);
   }];
+}
+
+def Varlen_RescaleOp : Varlen_Op<"rescale", [
+    Pure, AllTypesMatch<["tile", "result"]>]> {
+  let summary = "Rows of a tile times a factor of each, which is 1 for most";
+  let description = [{
+    `result[i, j] = tile[i, j] * factor[i]`, where a target may leave out a product by
+    1. The accumulator of a step with a `rescale_threshold`, from
+    `varlen-online-softmax`; `kernel-distribute` makes a branch of each warp of it.
+
+    ```mlir
+    %acc1 = varlen.rescale %acc by %alpha : tensor<64x128xf32>, tensor<64x1xf32>
+    ```
+  }];
+  let arguments = (ins Varlen_Tile:$tile, Varlen_Tile:$factor);
+  let results = (outs Varlen_Tile:$result);
+  let assemblyFormat = "$tile `by` $factor attr-dict `:` type($tile) `,` type($factor)";
+  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -206,7 +236,8 @@ def Varlen_OnlineAttnGradOp : Varlen_StepOp<"online_attn_grad", [
     dq, dk, dv, lse and delta have the compute type, f32 or f64; q and k one
     type that accumulates in it, v and dout one such type too: p is rounded to
     the type of dout and ds to the type of q for the products they take part in.
-    Every extent may be dynamic.
+    Every extent may be dynamic. With `scores_first` dp is written right behind the
+    scores, so that it can be computed beside p; otherwise where ds needs it.
 
     ```mlir
     %dk1, %dv1 = varlen.online_attn_grad kq
@@ -224,7 +255,7 @@ def Varlen_OnlineAttnGradOp : Varlen_StepOp<"online_attn_grad", [
     Optional<Varlen_Tile>:$dq, Optional<Varlen_Tile>:$dk, Optional<Varlen_Tile>:$dv,
     Variadic<Varlen_Tile>:$dcaptures,
     F64Attr:$scale, Varlen_OrientationAttr:$orientation, UnitAttr:$natural,
-    Varlen_WrtCapturesAttr:$wrt_captures));
+    Varlen_WrtCapturesAttr:$wrt_captures, UnitAttr:$scores_first));
   let results = (outs Variadic<Varlen_Tile>:$gradients);
   let assemblyFormat = "$orientation (`natural` $natural^)?" # atFormat # [{
     `ins` `(` $q `,` $k `,` $v `,` $dout `,` $lse `,` $delta `:`

@@ -350,7 +350,9 @@ def VarlenOnlineSoftmax : Pass<"varlen-online-softmax"> {
   let description = [{
     The step is written here once, for every target: two contractions, two
     reductions over keys, and elementwise operations on the score tile, on the
-    statistics (one value per query) and on the accumulator. Limits are `varlen.hide` and
+    statistics (one value per query) and on the accumulator. With `skip-rescaling` the
+    product of an accumulator of a step with a `rescale_threshold` is `varlen.rescale`,
+    which `kernel-distribute` has a branch for. Limits are `varlen.hide` and
     p is `varlen.weight`, which `varlen-expand-scores` expands once no pass needs to know what
     is hidden. The gradients of a
     step take up to five contractions; scores and what hides them are the same
@@ -385,6 +387,9 @@ def VarlenOnlineSoftmax : Pass<"varlen-online-softmax"> {
   let dependentDialects = ["::mlir::arith::ArithDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
     "::mlir::memref::MemRefDialect", "::mlir::tensor::TensorDialect"];
+  let options = [
+    Option<"skipsRescaling", "skip-rescaling", "bool", "false",
+      "Leave products of accumulators with factors that are mostly 1 to varlen.rescale">];
   let statistics = [
     Statistic<"numSteps", "steps", "Steps of online softmax written out">,
     Statistic<"numGradSteps", "grad-steps", "Gradients of a step written out">];

@@ -35,7 +35,9 @@ namespace mlir::varlen {
 
 /// Adds the patterns of varlen-online-softmax, which lower steps of online
 /// softmax, the operations on their state, and their gradients to linalg.
-void populateOnlineSoftmaxPatterns(RewritePatternSet &patterns);
+/// With `skipsRescaling` there are varlen.rescale among them.
+void populateOnlineSoftmaxPatterns(RewritePatternSet &patterns,
+                                   bool skipsRescaling = false);
 
 //===----------------------------------------------------------------------===//
 // varlen-expand-exp2
