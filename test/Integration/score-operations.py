@@ -38,7 +38,8 @@ TARGETS = {
 FLOATS = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}
 INTEGERS = (1, 7, 8, 16, 32, 64, "index")
 PART = {
-    "f64": ("cpu", "sm_80"), "bf16": ("sm_80",), 7: ("cpu", "oracle", "sm_80"), "index": ("cpu", "sm_90a"),
+    "f64": ("cpu", "sm_80"), "bf16": ("sm_80",), 7: ("cpu", "oracle", "sm_80"),
+    "index": ("cpu", "sm_90a"),
 }  # fmt: skip
 # What the verifier refuses, and an example of each.
 REFUSED = {
