@@ -23,10 +23,10 @@ static constexpr int64_t kTileColumns = 8, kOwnColumns = 2;
 static constexpr int64_t kWordTiles = 32 / kOwnColumns,
                          kWordColumns = kWordTiles * kTileColumns;
 
-/// From so many columns of a thread on a word takes fewer instructions than a
-/// comparison with one limit in each column (sm_80 and sm_90a: 16 columns take
-/// up to five more, 20 four fewer). Of two limits it takes fewer in any case.
-static constexpr int64_t kManyColumns = 20;
+/// From so many columns of a thread on a word takes no more instructions than
+/// comparisons with one limit, or with two, in each column (sm_80 and sm_90a:
+/// 16 columns of one limit take up to five more, 4 of two up to four more).
+static constexpr int64_t kManyOfOne = 20, kManyOfTwo = 8;
 
 namespace {
 /// Arithmetic on one i32 for each row of a fragment.
@@ -80,7 +80,7 @@ Value RowWords::getBitsFrom(Value limit, int64_t first, Value k0) {
   return apply<arith::ShLIOp>(bits, columns);
 }
 
-/// Which columns a row sees, by one comparison in each.
+/// Which columns a row sees, by comparisons in each.
 static Value compareColumns(ThreadBuilder &b, VectorType type,
                             const ColumnLimits &limits) {
   VectorType ints = type.clone(b.getI32Type());
@@ -92,6 +92,11 @@ static Value compareColumns(ThreadBuilder &b, VectorType type,
   Value key = arith::AddIOp::create(b, stretch(column), stretch(limits.k0));
   Value isVisible = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, key,
                                           stretch(limits.hi));
+  if (limits.lo)
+    isVisible = arith::AndIOp::create(
+        b, isVisible,
+        arith::CmpIOp::create(b, arith::CmpIPredicate::sge, key,
+                              stretch(limits.lo)));
   if (!limits.whole)
     return isVisible;
   Value whole =
@@ -141,7 +146,8 @@ static Value testColumns(ThreadBuilder &b, VectorType type,
 Value kernel::emitHiddenColumns(ThreadBuilder &b, Value scores, Value hidden,
                                 const ColumnLimits &limits) {
   auto type = cast<VectorType>(scores.getType());
-  bool isWord = limits.lo || kOwnColumns * type.getDimSize(1) >= kManyColumns;
+  int64_t columns = kOwnColumns * type.getDimSize(1);
+  bool isWord = columns >= (limits.lo ? kManyOfTwo : kManyOfOne);
   Value isVisible =
       isWord ? testColumns(b, type, limits) : compareColumns(b, type, limits);
   return arith::SelectOp::create(b, isVisible, scores,

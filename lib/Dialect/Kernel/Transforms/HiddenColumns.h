@@ -24,9 +24,9 @@ struct ColumnLimits {
 };
 
 /// Emits `scores`, a fragment R x C, with `hidden`, a number, where a column is
-/// hidden. The columns of a thread are bits of a word for each row: a
-/// comparison with each limit in each column would take two instructions a
-/// limit, a bit takes one seventh (R2P of the machine).
+/// hidden. Where there are many, the columns of a thread are bits of a word for
+/// each row: a comparison with each limit in each column takes two instructions
+/// a limit, a bit one seventh (R2P of the machine).
 Value emitHiddenColumns(ThreadBuilder &b, Value scores, Value hidden,
                         const ColumnLimits &limits);
 
