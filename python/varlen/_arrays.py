@@ -198,6 +198,13 @@ class Description(NamedTuple):
     shape: tuple[int, ...]
 
 
+def _named_error(name, error):
+    """What an array's library says where it exports none, of the argument of that name. What
+    DLPack cannot say of an array is a TypeError."""
+    is_type = isinstance(error, (TypeError, BufferError))
+    return (TypeError if is_type else ValueError)(f"{name}: {' '.join(str(error).split())}")
+
+
 def describe(name, array):
     """The Description of an argument that errors call `name`."""
     try:
@@ -205,8 +212,8 @@ def describe(name, array):
         if hasattr(array, "__dlpack_device__") and not hasattr(array, "is_cpu"):
             check_device(*array.__dlpack_device__())
         address, _owner = export(array)
-    except (TypeError, ValueError, BufferError) as error:
-        raise type(error)(f"{name}: {error}") from None
+    except Exception as error:
+        raise _named_error(name, error) from None
     return read_description(name, Tensor.from_address(address), array)
 
 
@@ -290,8 +297,8 @@ def export_on_cuda(name, array, device, stream):
             capsule = array.__dlpack__(stream=stream, max_version=_VERSION)
         except TypeError:
             capsule = array.__dlpack__(stream=stream)
-    except (TypeError, ValueError, BufferError) as error:
-        raise type(error)(f"{name}: {error}") from None
+    except Exception as error:
+        raise _named_error(name, error) from None
     return _library.dltensor_address(capsule), capsule
 
 
@@ -392,8 +399,8 @@ def check_writable(name, array):
         )
     try:
         _, owner = export(array)
-    except (TypeError, ValueError, BufferError) as error:
-        raise type(error)(f"{name}: {error}") from None
+    except Exception as error:
+        raise _named_error(name, error) from None
     if is_read_only(owner):
         raise ValueError(f"{name}: expected an array that can be written, got a read-only one")
 

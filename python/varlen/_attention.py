@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import numbers
-import operator
 import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -13,6 +10,7 @@ from . import _cache, _library, text
 from ._arrays import (
     Array, Maker, check_writable, describe, export_all, is_on_cuda, maker_of,
 )  # fmt: skip
+from ._options import check_options, check_score, check_threads, read_options, show
 from .scores import CAPTURES, Score
 
 # Rank, extents by name, and what the elements are: of q ("T"), of cu_seqlens ("I"),
@@ -84,71 +82,6 @@ def type_of(name, element, shape, of=None):
     return f"tensor<{dims}{element}>"
 
 
-def as_integer(name, value):
-    """The int that value is, such as one of numpy."""
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name}: expected integers, got {value!r}") from None
-
-
-def read_options(is_causal, window, chunk, alignment, scale, score):
-    """The options of a call, to find what was compiled for them: window, chunk, alignment,
-    scale and score. Integers of any library are Python's, so that 3.0 and True are not found
-    where 3 and 1 are."""
-    if isinstance(window, (tuple, list)):
-        window = tuple(n if type(n) is int else _read_int(n) for n in window)
-    chunk = chunk if chunk is None or type(chunk) is int else _read_int(chunk)
-    _check_options(window, chunk, alignment, scale)
-    if is_causal:
-        if window not in ((-1, -1), (-1, 0)) or chunk is not None:
-            raise ValueError("expected one of is_causal, window and chunk, got several")
-        window = (-1, 0)
-    return window, chunk, alignment, scale, score
-
-
-def _read_int(value):
-    """The int that an integer of another library is; other values are returned as they are."""
-    if isinstance(value, (bool, float)):
-        return value
-    try:
-        return operator.index(value)
-    except TypeError:
-        return value
-
-
-def _is_integer(value):
-    return hasattr(value, "__index__") and not isinstance(value, bool)
-
-
-def _check_options(window, chunk, alignment, scale):
-    """The window as the text of a module wants it."""
-    if alignment not in ("bottom_right", "top_left"):
-        raise ValueError(
-            f'alignment: expected "bottom_right" or "top_left", got {alignment!r}'
-        )
-    if scale is not None:
-        is_number = isinstance(scale, numbers.Real) and not isinstance(scale, bool)
-        if not (is_number and math.isfinite(scale) and scale > 0):
-            raise ValueError(f"scale: expected a positive, finite number, got {scale!r}")
-    if chunk is not None:
-        if window != (-1, -1):
-            raise ValueError(f"expected window or chunk, got both: {window}, {chunk}")
-        if not _is_integer(chunk) or chunk < 1:
-            raise ValueError(f"chunk: expected a positive integer, got {chunk!r}")
-        return operator.index(chunk)
-    if (
-        not isinstance(window, tuple)
-        or len(window) != 2
-        or not all(_is_integer(n) and n >= -1 for n in window)
-    ):
-        raise ValueError(
-            "window: expected two integers (left, right) of at least -1 (-1 is open), "
-            f"got {window!r}"
-        )
-    return tuple(map(operator.index, window))
-
-
 def _compile(source, *, strided=True):
     try:
         # Any strides: the code is as fast, and slices go in without a copy.
@@ -167,7 +100,7 @@ def make_source(operation, given, window, chunk, alignment, scale, score=None):
     """The text of a function for operands of these Descriptions, by name. Raises
     TypeError and ValueError where ranks, elements or options are wrong; what else the
     op asks for, its compilation says."""
-    window = _check_options(window, chunk, alignment, scale)
+    window = check_options(window, chunk, alignment, scale)
     captures = score.captures if score else {}
     types = {
         name: type_of(name, *description, captures.get(name))
@@ -241,19 +174,12 @@ def _run(plan, operation, given, options, results, num_threads):
         status = frame.call()
         if status:
             _library.raise_error(status)
-    except (BufferError, TypeError, ValueError):
+    except (BufferError, RuntimeError, TypeError, ValueError):
         # Where types are wrong, this has more to say than the call.
         _plan(operation, given, *options)
         raise
     finally:
         plan.frames.give_back(frame)
-
-
-def check_threads(num_threads):
-    """The number of threads of a call; 0 would be the default."""
-    if not isinstance(num_threads, int) or num_threads < 1:
-        raise ValueError(f"num_threads: expected a positive integer, got {num_threads!r}")
-    return num_threads
 
 
 def attn(
@@ -324,7 +250,7 @@ def attn(
     options = read_options(is_causal, window, chunk, alignment, scale, score)
     given = {"q": q, "k": k, "v": v, "cu_seqlens_q": cu_seqlens_q}
     _add_others(given, cu_seqlens_k, None, seqused_q, seqused_k, q_offset, sink)
-    if score is not None or captures is None or len(captures):
+    if score is not None or type(captures) is not tuple or captures:
         add_captures(given, score, captures)
     if is_on_cuda(q):
         from . import _cuda
@@ -390,7 +316,7 @@ def attn_grad(
     given = {"dout": dout, "q": q, "k": k, "v": v, "out": out, "lse": lse}
     given["cu_seqlens_q"] = cu_seqlens_q
     _add_others(given, cu_seqlens_k, dlse, seqused_q, seqused_k, q_offset, sink)
-    if score is not None or captures is None or len(captures):
+    if score is not None or type(captures) is not tuple or captures:
         add_captures(given, score, captures)
     if is_on_cuda(q):
         from . import _cuda
@@ -429,22 +355,12 @@ def _add_others(given, cu_seqlens_k, dlse, seqused_q, seqused_k, q_offset, sink)
         given["sink"] = sink
 
 
-def check_score(score):
-    if score is not None and not isinstance(score, Score):
-        raise TypeError(
-            "score: expected None or a varlen.scores.Score, such as varlen.scores.alibi(), "
-            f"got {score!r}"
-        )
-
-
 def add_captures(given, score, captures):
     """Adds what the score reads, after all other operands."""
     check_score(score)
     names = tuple(score.captures) if score else ()
-    # An array is a sequence, too, of what no capture is.
-    if not hasattr(captures, "__len__") or hasattr(captures, "shape"):
-        kind = captures if captures is None else type(captures).__name__
-        raise TypeError(f"captures: expected a sequence of arrays, got {kind}")
+    if not isinstance(captures, Sequence) or isinstance(captures, (str, bytes)):
+        raise TypeError(f"captures: expected a sequence of arrays, got {show(captures)}")
     if len(names) != len(captures):
         raise ValueError(
             f"captures: expected {len(names)} arrays ({', '.join(names)}), "

@@ -10,7 +10,7 @@ from typing import Any
 
 from . import _cache, _library
 from ._arrays import ELEMENTS, Array, check_writable, export, export_all, maker_of
-from ._attention import check_threads
+from ._options import check_threads
 
 # How `struct` packs a scalar of that MLIR name.
 _FORMATS = {

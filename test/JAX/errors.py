@@ -60,13 +60,18 @@ refused(ValueError, "alignment: expected", alignment="left")
 for wrong in ((True, 0), (3.0, 0), ("3", 0), 3, (-2, 0)):
     refused(ValueError, "window: expected two integers", window=wrong)
 for wrong in (True, 0, 2.0, "2"):
-    refused(ValueError, "chunk: expected a positive integer", chunk=wrong)
+    refused(ValueError, "chunk: expected an integer from 1 to 268435456", chunk=wrong)
 for wrong in (True, "x", np.array([0.5])):
     refused(ValueError, "scale: expected a positive, finite number", scale=wrong)
 refused(ValueError, "expected one of is_causal, window and chunk", is_causal=True, window=(3, 3))
 refused(TypeError, "score: expected None or a varlen.scores.Score", score="alibi")
-refused(TypeError, "captures: expected a sequence of arrays, got None", captures=None)
-refused(TypeError, "captures: expected a sequence of arrays, got ArrayImpl", captures=jnp.ones(4))
+for wrong in (None, np.ones(4, np.float32), "ab"):
+    refused(TypeError, "captures: expected a sequence of arrays", captures=wrong)
+refused(TypeError, "is_causal: expected a bool, got 'no'", is_causal="no")
+for wrong in ({}, object(), "x"):
+    raises(TypeError, "sink: expected an array, or what jax.numpy", varlen_attn, q, k, v, cu, sink=wrong)
+    raises(TypeError, "k: expected an array, or what jax.numpy", varlen_attn, q, wrong, v, cu)
+raises(TypeError, "v: expected an array, or what jax.numpy.asarray makes one of, got None", varlen_attn, q, k, None, cu)
 # Numbers of numpy are numbers.
 numbers = {"window": (np.int64(3), np.int32(0)), "scale": np.float32(0.5)}
 assert np.array_equal(varlen_attn(q, k, v, cu, **numbers), varlen_attn(q, k, v, cu, window=(3, 0), scale=0.5))

@@ -52,16 +52,26 @@ fails(
 refused(TypeError, "window_size: expected two integers (left, right), got 5", window_size=5)
 refused(TypeError, "window_size: expected integers, got 1.5", window_size=(1.5, 0))
 refused(TypeError, "chunk: expected integers, got 2.5", chunk=2.5)
-refused(ValueError, "chunk: expected a positive integer, got 0", chunk=0)
+for chunk in (0, 2**28 + 1, 2**63):
+    refused(ValueError, f"chunk: expected an integer from 1 to 268435456, got {chunk}", chunk=chunk)
+refused(TypeError, "chunk: expected integers, got True", chunk=True)
+refused(TypeError, "window_size: expected integers, got True", window_size=(True, 0))
+refused(ValueError, "window_size: expected integers of at most 2^63 - 1, got (9223372036854775808, 0)", window_size=(2**63, 0))
+refused(TypeError, "is_causal: expected a bool, got 'no'", is_causal="no")
+refused(TypeError, "enable_gqa: expected a bool, got 'no'", enable_gqa="no")
+refused(TypeError, "return_aux: expected None or an AuxRequest, got True", return_aux=True)
 refused(
     ValueError,
     "expected is_causal or a window_size that looks ahead, got both: window_size=(3, 3)",
     is_causal=True, window_size=(3, 3),
 )  # fmt: skip
-refused(ValueError, "expected window or chunk, got both: (-1, 0), 3", is_causal=True, chunk=3)
+refused(ValueError, "expected one of is_causal, window_size and chunk, got several", is_causal=True, chunk=3)
+refused(ValueError, "expected one of is_causal, window_size and chunk, got several", window_size=(2, 0), chunk=3)
 refused(TypeError, "scale: expected a Python number, which code is made", scale=torch.ones(()))
 refused(TypeError, "scale: expected a Python number, which code is made for, got str", scale="1")
-refused(ValueError, "scale: expected a positive, finite number, got inf", scale=float("inf"))
+for scale in (float("inf"), 10**400):
+    refused(ValueError, "scale: expected a positive, finite number, got", scale=scale)
+refused(TypeError, "scale: expected a Python number, which code is made for, got bool", scale=True)
 refused(TypeError, "score: expected None or a varlen.scores.Score, such as", score="alibi")
 refused(
     TypeError, "captures: expected a sequence of torch.Tensor, got a Tensor",
@@ -80,17 +90,21 @@ assert torch.equal(
 assert torch.equal(
     varlen_attn(q, k, v, cu, cu, chunk=np.int64(3)), varlen_attn(q, k, v, cu, cu, chunk=3)
 )
-# A window that no sequence is long enough for is open.
-open_window = varlen_attn(q, k, v, cu, cu)
-assert torch.equal(varlen_attn(q, k, v, cu, cu, window_size=(2**63, 10**30)), open_window)
 # The layout.
 nested = torch.nested.nested_tensor([q[:4], q[4:]], layout=torch.jagged)
-for tensors in ((nested, nested, nested), (q, k, nested), (q, nested, v)):
-    refused(
-        ValueError, "got a nested tensor, of which values() and offsets() are the rows and cu_seq",
-        *tensors,
-    )  # fmt: skip
-refused(ValueError, "of rank 3 (rows, heads, head_dim), got shapes (13,)", q[:, 0, 0])
+words = "expected a dense tensor, got a nested one, of which values() and offsets() are the packed rows"
+refused(ValueError, f"query: {words} and cu_seq", nested, nested, nested)
+refused(ValueError, f"value: {words} and cu_seq", q, k, nested)
+nested = torch.nested.nested_tensor([cu[:1], cu[1:]], layout=torch.jagged)
+refused(ValueError, f"cu_seq_q: {words}", q, k, v, nested)
+for layout in (q.to_sparse(), q.to_mkldnn()):
+    refused(ValueError, f"value: expected a dense tensor, got one of layout {layout.layout}", q, k, layout)
+refused(ValueError, "sink: expected a dense tensor, got one of layout", sink=torch.zeros(4).to_sparse())
+refused(
+    ValueError,
+    "expected query, key, value of rank 3 (rows, heads, head_dim), got shapes query (13,), key",
+    q[:, 0, 0],
+)
 
 # Tensors.
 refused(
@@ -99,7 +113,8 @@ refused(
     q,
     k.double(),
 )
-refused(ValueError, "expected q, k and v of rank 3", torch.zeros(13, 4, 4, 4))
+refused(ValueError, "expected query, key, value of rank 3", torch.zeros(13, 4, 4, 4))
+refused(ValueError, "expected q, k and v of rank 3", q, k, v[0])
 refused(ValueError, "expected q, k and v of torch.float16, ", q.int(), k.int(), v.int())
 refused(ValueError, "v: expected extent 1 to be 4, got 2", q, k, v[:, :2])
 refused(ValueError, "k: expected extent 2 to be 16, got 8", q, k[:, :, :8])
@@ -192,8 +207,11 @@ for name, value in {
     )
 for options, words in (
     ({"softcap": -1.0}, "softcap: expected 0 or more, got -1.0"),
-    ({"alibi_slopes": torch.ones(())}, "alibi_slopes: expected a tensor of rank 1"),
-    ({"alibi_slopes": torch.ones(9, 4)}, "alibi_slopes: expected those of"),
+    ({"alibi_slopes": torch.ones(())}, "alibi_slopes: expected a tensor of torch.float32 on cpu and of shape (4,) or (2, 4)"),
+    ({"alibi_slopes": torch.ones(9, 4)}, "got one of torch.float32 on cpu and of shape (9, 4)"),
+    ({"alibi_slopes": torch.ones(4).double()}, "got one of torch.float64 on cpu and of shape (4,)"),
+    ({"alibi_slopes": torch.ones(4, device="meta")}, "got one of torch.float32 on meta"),
+    ({"attention_chunk": 2**63, "causal": True}, "attention_chunk: expected an integer from 1 to 268435456"),
 ):
     fails(ValueError, words, lambda o=options: flash_attn_varlen_func(*arguments, **o))
 for options, words in (
@@ -205,6 +223,9 @@ for options, words in (
     ),
     ({"alibi_slopes": [1.0] * 4}, "alibi_slopes: expected a torch.Tensor, got a list"),
     ({"attention_chunk": 2.5, "causal": True}, "attention_chunk: expected integers, got 2.5"),
+    ({"attention_chunk": True, "causal": True}, "attention_chunk: expected integers, got True"),
+    ({"causal": "no"}, "causal: expected a bool, got 'no'"),
+    ({"dropout_p": "0"}, "dropout_p: expected a Python number"),
 ):
     fails(TypeError, words, lambda o=options: flash_attn_varlen_func(*arguments, **o))
 fails(

@@ -84,8 +84,10 @@ for changes, words in (
     ({"k": lambda x: x[:, :0], "v": lambda x: x[:, :0]}, "expected positive heads of k, got 0"),
     ({"cu_seqlens_q": lambda x: x[:0], "cu_seqlens_k": lambda x: x[:0], "seqused_q": None,
       "seqused_k": None, "q_offset": None}, "expected positive entries of cu_seqlens, got 0"),
-    ({"left": -2}, "window: expected two integers (left, right) of at least -1"),
-    ({"chunk": 0}, "chunk: expected a positive integer, got 0"),
+    ({"left": -2}, "window: expected two integers (left, right), each from -1, which is open, to 2^63 - 1, got (-2"),
+    ({"chunk": 0}, "chunk: expected an integer from 1 to 268435456, got 0"),
+    ({"chunk": 2**28 + 1}, "chunk: expected an integer from 1 to 268435456, got 268435457"),
+    ({"seqused_q": lambda x: x[:0]}, "seqused_q has 0 entries: expected 2, one for each sequence"),
     ({"chunk": 3, "left": 2}, "expected window or chunk, got both: (2, -1), 3"),
     ({"scale": -1.0}, "scale: expected a positive, finite number, got -1.0"),
 ):  # fmt: skip

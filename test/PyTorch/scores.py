@@ -104,6 +104,10 @@ def ours(q, k, v, *captures):
     )  # fmt: skip
 
 
+# A capture whose numbers are negated where they are read.
+negated = [torch._neg_view(-gains.detach()), torch._neg_view(-slopes.detach())]
+assert torch.equal(ours(q, k, v, *negated), ours(q, k, v, *captures))
+
 # Every score of the library. Those that have to be called with something:
 ARGUMENTS = {
     "softcap": [(4,)], "capped_alibi": [(4,)], "sliding_window": [(9, 4)], "dilated": [(3,)],

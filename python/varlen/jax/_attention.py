@@ -9,7 +9,8 @@ from typing import Any
 import jax
 from jax import numpy as jnp
 
-from .._attention import ORDER, add_captures, read_options
+from .._attention import ORDER, add_captures
+from .._options import read_options, show
 from ..scores import Score
 from ._operation import Operation, build
 
@@ -87,11 +88,25 @@ def varlen_attn(
     }  # fmt: skip
     add_captures(given, score, captures)
     given = {
-        name: x if isinstance(x, jax.Array) else jnp.asarray(x)
+        name: x if isinstance(x, jax.Array) else _as_array(name, x)
         for name, x in given.items()
-        if x is not None
+        if x is not None or name in _REQUIRED
     }
     return _differentiable(options, return_lse)(given)
+
+
+_REQUIRED = ("q", "k", "v", "cu_seqlens_q")
+
+
+def _as_array(name, x):
+    try:
+        if x is not None:  # of which jax makes NaN
+            return jnp.asarray(x)
+        raise TypeError
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(
+            f"{name}: expected an array, or what jax.numpy.asarray makes one of, got {show(x)}"
+        ) from None
 
 
 @functools.cache

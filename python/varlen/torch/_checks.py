@@ -3,8 +3,8 @@ have nothing else to go by, others ask here for the words once something was wro
 
 import torch
 
-from .._attention import _check_options
 from .._axes import explain, find_axes
+from .._options import check_options
 from ._operators import name_tensors
 
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -47,7 +47,7 @@ def check(named):
             )
     _check_extents(tensors, captures)
     left, right = named["left"], named["right"]
-    _check_options((left, right), named["chunk"], "bottom_right", named["scale"])
+    check_options((left, right), named["chunk"], "bottom_right", named["scale"])
 
 
 def _either(dtypes):

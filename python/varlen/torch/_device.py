@@ -56,7 +56,8 @@ def _operands(first, seqused_q, seqused_k, q_offset, sink, captures):
     if sink is not None:
         first.append(sink)
     if captures:
-        first += captures
+        # The dispatcher does this for all but lists of tensors.
+        first += [capture.resolve_neg() for capture in captures]
     return first
 
 

@@ -3,10 +3,11 @@
 import torch
 
 from .. import scores
-from .._attention import as_integer
+from .._options import as_flag, as_integer
 from . import _ops
 from ._functions import (
-    check_number, check_optional, check_tensors, read_scale, read_score, read_sides, refuse_pages,
+    check_layouts, check_number, check_optional, check_tensors, name_optional, read_chunk,
+    read_scale, read_score, read_sides, refuse_layout, refuse_pages,
 )  # fmt: skip
 
 
@@ -49,29 +50,40 @@ def flash_attn_varlen_func(
     Raises NotImplementedError for dropout, block_table, and a chunk that is not causal or has
     a window."""
     check_tensors(q=q, k=k, v=v, cu_seqlens_q=cu_seqlens_q)
+    if q.dim() != 3 or k.dim() != 3 or cu_seqlens_q.dim() != 1:
+        refuse_layout(cu_seqlens_q, q=q, k=k, v=v)
+    check_number("dropout_p", dropout_p)
     if dropout_p != 0:
         raise NotImplementedError("dropout_p: Varlen offers no such attention")
     refuse_pages(cu_seqlens_k, block_table)
     check_tensors(cu_seqlens_k=cu_seqlens_k)
     left, right = read_sides(window_size)
+    if causal is not False:
+        causal = as_flag("causal", causal)
     right = 0 if causal else right
     chunk = None
-    if type(attention_chunk) is not int:
-        attention_chunk = as_integer("attention_chunk", attention_chunk)
-    if attention_chunk:
+    if attention_chunk and as_integer("attention_chunk", attention_chunk):
         if not causal or left >= 0:
             raise NotImplementedError(
                 "attention_chunk: Varlen offers chunks with causal=True and without a window, "
                 f"got causal={causal} and window_size={tuple(window_size)}"
             )
-        right, chunk = -1, attention_chunk
+        right, chunk = -1, read_chunk("attention_chunk", attention_chunk)
     sink = _read_sink(learnable_sink, s_aux, q)
     check_optional(seqused_q, seqused_k, None, sink, ())
     score = _read_score(softcap, alibi_slopes, q, cu_seqlens_q) or ("", None)
-    out, lse = _ops.attn(
-        q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, left, right,
-        read_scale(softmax_scale), *score, seqused_q, None, chunk,
-    )  # fmt: skip
+    scale = read_scale(softmax_scale)
+    try:
+        out, lse = _ops.attn(
+            q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, left, right, scale, *score,
+            seqused_q, None, chunk,
+        )  # fmt: skip
+    except Exception:
+        check_layouts(
+            q=q, k=k, v=v, cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k,
+            **name_optional(seqused_q, seqused_k, None, sink, ()),
+        )  # fmt: skip
+        raise
     return (out, lse, None) if return_attn_probs else out
 
 
@@ -93,25 +105,27 @@ def _read_score(softcap, slopes, q, cu_seqlens_q):
         raise ValueError(f"softcap: expected 0 or more, got {softcap}")
     if slopes is None:
         return read_score(_find_score(softcap, 0), [], q) if softcap else ()
-    check_tensors(alibi_slopes=slopes)
-    if slopes.dim() not in (1, 2):
-        raise ValueError(
-            "alibi_slopes: expected a tensor of rank 1 (heads) or 2 (sequences, heads), got "
-            f"shape {tuple(slopes.shape)}"
-        )
+    _check_slopes(slopes, q, cu_seqlens_q)
     rank = slopes.dim()
     if rank == 2:
-        count = cu_seqlens_q.size(0) - 1
-        if slopes.size(0) != count or count == 0:
-            raise ValueError(
-                f"alibi_slopes: expected those of {count} sequences, one or more, got shape "
-                f"{tuple(slopes.shape)}"
-            )
         # The slopes of each query's sequence; any for rows behind the last one.
         rows = torch.arange(q.size(0), device=q.device, dtype=cu_seqlens_q.dtype)
         sequence = torch.searchsorted(cu_seqlens_q[1:].contiguous(), rows, right=True)
-        slopes = slopes.t()[:, sequence.clamp(max=count - 1)]
+        slopes = slopes.t()[:, sequence.clamp(max=slopes.size(0) - 1)]
     return read_score(_find_score(softcap, rank), [slopes], q)
+
+
+def _check_slopes(slopes, q, cu_seqlens_q):
+    check_tensors(alibi_slopes=slopes)
+    heads, count = q.size(1), cu_seqlens_q.size(0) - 1
+    shapes = [(heads,), *([(count, heads)] if count else [])]
+    dtype = torch.float64 if q.dtype is torch.float64 else torch.float32
+    if slopes.dtype is not dtype or slopes.device != q.device or tuple(slopes.shape) not in shapes:
+        raise ValueError(
+            f"alibi_slopes: expected a tensor of {dtype} on {q.device} and of shape "
+            f"{' or '.join(map(str, shapes))}, got one of {slopes.dtype} on {slopes.device} and of "
+            f"shape {tuple(slopes.shape)}"
+        )
 
 
 def _find_score(softcap, rank):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import SymFloat, SymInt, Tensor
 
-from .._attention import as_integer, check_score
+from .._options import MAX_BOUND, as_flag, as_integer, check_chunk, check_score, is_positive_number, show
 from . import _ops as _ops  # registers torch.ops.varlen
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ..scores import Score
 
 
-# Farther than that a window is open.
-_FARTHEST = 2**62
 
 
 def varlen_attn(
@@ -86,14 +84,22 @@ def varlen_attn(
     """
     arguments = _check(
         query, key, value, cu_seq_q, cu_seq_k, is_causal, scale, window_size, enable_gqa,
-        block_table,
+        block_table, chunk,
     )  # fmt: skip
     check_optional(seqused_q, seqused_k, q_offset, sink, captures)
-    out, lse = _ops.attn(
-        query, key, value, cu_seq_q, cu_seq_k, seqused_k, sink, *arguments,
-        *read_options(score, captures, query, seqused_q, q_offset, chunk),
-    )  # fmt: skip
-    return (out, lse) if return_aux is not None and return_aux.lse else out
+    options = read_options(score, captures, query, seqused_q, q_offset, chunk)
+    returns_lse = return_aux is not None and read_aux(return_aux)
+    try:
+        out, lse = _ops.attn(
+            query, key, value, cu_seq_q, cu_seq_k, seqused_k, sink, *arguments, *options
+        )
+    except Exception:
+        check_layouts(
+            query=query, key=key, value=value, cu_seq_q=cu_seq_q, cu_seq_k=cu_seq_k,
+            **name_optional(seqused_q, seqused_k, q_offset, sink, captures),
+        )  # fmt: skip
+        raise
+    return (out, lse) if returns_lse else out
 
 
 def varlen_attn_out(
@@ -127,18 +133,27 @@ def varlen_attn_out(
         check_tensors(out=out)
     arguments = _check(
         query, key, value, cu_seq_q, cu_seq_k, is_causal, scale, window_size, enable_gqa,
-        block_table,
+        block_table, chunk,
     )  # fmt: skip
     check_optional(seqused_q, seqused_k, q_offset, sink, captures)
-    lse = _ops.attn_out(
-        out, query, key, value, cu_seq_q, cu_seq_k, seqused_k, sink, *arguments,
-        *read_options(score, captures, query, seqused_q, q_offset, chunk),
-    )  # fmt: skip
-    return (out, lse) if return_aux is not None and return_aux.lse else out
+    options = read_options(score, captures, query, seqused_q, q_offset, chunk)
+    returns_lse = return_aux is not None and read_aux(return_aux)
+    try:
+        lse = _ops.attn_out(
+            out, query, key, value, cu_seq_q, cu_seq_k, seqused_k, sink, *arguments, *options
+        )
+    except Exception:
+        check_layouts(
+            out=out, query=query, key=key, value=value, cu_seq_q=cu_seq_q, cu_seq_k=cu_seq_k,
+            **name_optional(seqused_q, seqused_k, q_offset, sink, captures),
+        )  # fmt: skip
+        raise
+    return (out, lse) if returns_lse else out
 
 
 def _check(
-    query, key, value, cu_seq_q, cu_seq_k, is_causal, scale, window_size, enable_gqa, block_table
+    query, key, value, cu_seq_q, cu_seq_k, is_causal, scale, window_size, enable_gqa, block_table,
+    chunk,
 ):  # fmt: skip
     """Refuses what torch.nn.attention.varlen refuses, in its words; returns the bounds
     of the window and the scale."""
@@ -154,8 +169,10 @@ def _check(
         check_tensors(
             query=query, key=key, value=value, cu_seq_q=cu_seq_q, cu_seq_k=cu_seq_k
         )
-    if query.dim() != 3 or key.dim() != 3 or value.dim() != 3 or query.is_nested:
-        _refuse_layout(query, key, value)
+    if query.dim() != 3 or key.dim() != 3 or query.is_nested:
+        refuse_layout(cu_seq_q, query=query, key=key, value=value)
+    if type(enable_gqa) is not bool:
+        enable_gqa = as_flag("enable_gqa", enable_gqa)
     heads, kv_heads = query.shape[1], key.shape[1]
     if not enable_gqa and heads != kv_heads:
         raise ValueError(
@@ -167,7 +184,7 @@ def _check(
             "Expect number of query heads to be a multiple of kv heads for GQA but got "
             f"Hq={heads} and Hkv={kv_heads}."
         )
-    return *read_window(is_causal, window_size), read_scale(scale)
+    return *read_window(is_causal, window_size, chunk), read_scale(scale)
 
 
 def check_tensors(**named):
@@ -192,21 +209,41 @@ def check_optional(seqused_q, seqused_k, q_offset, sink, captures):
     if isinstance(captures, Tensor) or not isinstance(captures, Sequence):
         kind = type(captures).__name__
         raise TypeError(f"captures: expected a sequence of torch.Tensor, got a {kind}")
+    check_tensors(**name_optional(seqused_q, seqused_k, q_offset, sink, captures))
+
+
+def name_optional(seqused_q, seqused_k, q_offset, sink, captures):
+    """Those that are given, by name."""
     given = {"seqused_q": seqused_q, "seqused_k": seqused_k, "q_offset": q_offset, "sink": sink}
-    check_tensors(**{name: x for name, x in given.items() if x is not None})
-    check_tensors(**{f"captures[{i}]": x for i, x in enumerate(captures)})
+    given = {name: x for name, x in given.items() if x is not None}
+    return given | {f"captures[{i}]": x for i, x in enumerate(captures)}
 
 
-def _refuse_layout(query, key, value):
-    if any(x.is_nested for x in (query, key, value)):
+def check_layouts(**named):
+    """Refuses tensors that the dispatcher has no kernel for, in its words with a list of all
+    that it has. They cost a call nothing where it asks after an error."""
+    for name, x in named.items():
+        if x.is_nested:
+            raise ValueError(
+                f"{name}: expected a dense tensor, got a nested one, of which values() and "
+                "offsets() are the packed rows and cu_seq"
+            )
+        if x.layout is not torch.strided or x.is_quantized:
+            kind = "a quantized one" if x.is_quantized else f"one of layout {x.layout}"
+            raise ValueError(f"{name}: expected a dense tensor, got {kind}")
+
+
+def refuse_layout(cu_seqlens, **named):
+    """Says what is wrong with queries, keys and values, which are not all of rank 3, or else
+    with cu_seqlens."""
+    check_layouts(**named)
+    if any(x.dim() != 3 for x in named.values()):
+        shapes = ", ".join(f"{name} {tuple(x.shape)}" for name, x in named.items())
         raise ValueError(
-            "expected query, key and value packed in tensors (rows, heads, head_dim), got a "
-            "nested tensor, of which values() and offsets() are the rows and cu_seq"
+            f"expected {', '.join(named)} of rank 3 (rows, heads, head_dim), got shapes {shapes}"
         )
-    shapes = [tuple(x.shape) for x in (query, key, value)]
     raise ValueError(
-        "expected q, k and v of rank 3 (rows, heads, head_dim), got shapes "
-        f"{shapes[0]}, {shapes[1]} and {shapes[2]}"
+        f"cu_seqlens: expected a tensor of rank 1, got shape {tuple(cu_seqlens.shape)}"
     )
 
 
@@ -220,9 +257,23 @@ def refuse_pages(cu_seq_k, block_table):
         raise ValueError("expected cu_seq_k, which only paged keys go without, got None")
 
 
-def read_window(is_causal, window_size):
+def read_aux(return_aux):
+    """Whether lse is asked for."""
+    try:
+        return return_aux.lse
+    except AttributeError:
+        raise TypeError(
+            f"return_aux: expected None or an AuxRequest, got {show(return_aux)}"
+        ) from None
+
+
+def read_window(is_causal, window_size, chunk=None):
     """(left, right) of both ways to say it."""
     left, right = read_sides(window_size)
+    if is_causal is not False:
+        is_causal = as_flag("is_causal", is_causal)
+    if chunk is not None and (is_causal or left >= 0 or right >= 0):
+        raise ValueError("expected one of is_causal, window_size and chunk, got several")
     if is_causal and right > 0:
         raise ValueError(
             "expected is_causal or a window_size that looks ahead, got both: "
@@ -238,17 +289,19 @@ def read_sides(window_size):
     # The check that takes longer comes second.
     if type(window_size) is not tuple and not isinstance(window_size, Sequence):
         raise TypeError(
-            f"window_size: expected two integers (left, right), got {window_size!r}"
+            f"window_size: expected two integers (left, right), got {show(window_size)}"
         )
     if len(window_size) != 2:
         raise ValueError(f"window_size must have length 2, got {len(window_size)}")
     left, right = window_size
     if type(left) is not int or type(right) is not int:
         left, right = as_integer("window_size", left), as_integer("window_size", right)
-    # Below -1 is as open as -1, as in FlashAttention, and so is what no sequence is long enough
-    # for, of which not every number is one of the operators' 64 bits.
-    left = -1 if left < -1 or left > _FARTHEST else left
-    return left, -1 if right < -1 or right > _FARTHEST else right
+    if not left <= MAX_BOUND >= right:
+        raise ValueError(
+            f"window_size: expected integers of at most 2^63 - 1, got {show((left, right))}"
+        )
+    # Below -1 is as open as -1, as in FlashAttention.
+    return -1 if left < -1 else left, -1 if right < -1 else right
 
 
 def read_score(score, captures, query):
@@ -271,14 +324,19 @@ def read_options(score, captures, query, seqused_q, q_offset, chunk):
     options = read_score(score, captures, query)
     if seqused_q is None and q_offset is None and chunk is None:
         return options
-    if chunk is not None and type(chunk) is not int:
-        chunk = as_integer("chunk", chunk)
+    if chunk is not None:
+        chunk = read_chunk("chunk", chunk)
     return *(options or ("", None)), seqused_q, q_offset, chunk
+
+
+def read_chunk(name, chunk):
+    """The number of keys in a chunk."""
+    return check_chunk(name, chunk if type(chunk) is int else as_integer(name, chunk))
 
 
 def check_number(name, value):
     # Dynamo's symbols are numbers, too, but have no attributes to ask for.
-    if not isinstance(value, (numbers.Real, SymFloat, SymInt)):
+    if not isinstance(value, (numbers.Real, SymFloat, SymInt)) or isinstance(value, bool):
         raise TypeError(
             f"{name}: expected a Python number, which code is made for, got {type(value).__name__}"
         )
@@ -289,5 +347,7 @@ def read_scale(scale):
         return None
     check_number("scale", scale)
     if not scale > 0:
-        raise ValueError(f"scale must be greater than 0, got {scale}")
+        raise ValueError(f"scale must be greater than 0, got {show(scale)}")
+    if type(scale) is int and not is_positive_number(scale):
+        raise ValueError(f"scale: expected a positive, finite number, got {show(scale)}")
     return float(scale)

@@ -1,0 +1,446 @@
+"""Calls of the functions of varlen, varlen.torch and varlen.jax: each is a Call of
+python_meaning in the words of one of them."""
+
+import contextlib
+import dataclasses
+
+import imported
+import numpy as np
+import python_arguments as arguments
+import python_meaning as meaning
+import torch
+import varlen
+import varlen.torch
+from doors.importers import make_case
+from python_arguments import ANY, REFUSED, SAME, Change
+from torch.nn.attention import activate_flash_attention_impl, restore_flash_attention_impl
+from torch.nn.attention import varlen as upstream
+from varlen import scores
+
+import jax
+import varlen.jax
+
+jax.config.update("jax_enable_x64", True)
+
+FLAGS = {"return_aux": varlen.torch.AuxRequest(lse=True), "enable_gqa": True}
+OPTIONAL = (*meaning.SEQUENCES, "sink")
+
+
+class Surface:
+    """A function and a Call in its words, of which arguments may be changed. `words` has the
+    keyword of each operand; options that the function does not have are not in `keywords`."""
+
+    library, words, keywords, below_is_open = "numpy", {}, {}, False
+
+    def __init__(self, rng, numbers):
+        case = self.adapt(rng, make_case(rng))
+        self.call = meaning.make_call(case, numbers)
+        self.case = case
+        self.finish_call(rng)
+        self.arguments = self.spell()
+
+    def adapt(self, rng, case):
+        return case
+
+    def finish_call(self, rng):
+        pass
+
+    def word(self, name):
+        return self.words.get(name, name)
+
+    def spell(self):
+        call = self.call
+        given = {name: arguments.to_library(self.library, x) for name, x in call.given.items()}
+        captures = [given.pop(name) for name in call.captures]
+        spelled = {self.word(name): x for name, x in given.items()}
+        for name, keyword in self.keywords.items():
+            spelled[keyword] = {"score": call.score, "captures": captures}.get(name, call.options.get(name))
+        return {name: x for name, x in spelled.items() if x is not None}
+
+    def change(self, rng):
+        """Puts a hostile value in the place of an argument. Returns the Change, and of what."""
+        given = list(self.call.given)
+        options = {
+            "window": lambda: arguments.windows(rng, self.below_is_open),
+            "chunk": lambda: arguments.chunks(rng), "scale": lambda: arguments.scales(rng),
+            "alignment": lambda: arguments.alignments(rng), "score": lambda: arguments.wrong_scores(rng),
+            "captures": lambda: arguments.wrong_captures(rng, self.arguments.get("captures", [])),
+        }  # fmt: skip
+        options = {name: make for name, make in options.items() if name in self.keywords}
+        options |= self.other_options(rng)
+        if rng.random() < 0.4 and options:
+            name = rng.choice(sorted(options))
+            change = options[name]()
+            self.arguments[self.keywords.get(name, name)] = change.value
+            return change, name
+        name = rng.choice(given + [x for x in OPTIONAL if self.takes(x)])
+        if name not in given:
+            # An operand that there was none of.
+            shape = self.call.given["cu_seqlens_q"].shape
+            array = np.zeros(1, "f4") if name == "sink" else np.zeros(shape, "i4")
+            change = Change(rng.choice((arguments.to_library(self.library, array), *arguments.OBJECTS)), ANY, True)
+        else:
+            optional = name in OPTIONAL and name not in self.call.captures
+            change = arguments.change_array(rng, name, self.library, self.call.given[name], optional)
+        if name in self.call.captures and "captures" in self.keywords:
+            captures = list(self.arguments["captures"])
+            captures[self.call.captures.index(name)] = change.value
+            self.arguments["captures"] = captures
+        else:
+            self.arguments[self.word(name)] = change.value
+        return change, name
+
+    def other_options(self, rng):
+        return {"is_causal": lambda: arguments.causals(rng, self.below_is_open)}
+
+    def takes(self, name):
+        return True
+
+    def forward(self):
+        """out and lse."""
+
+    def backward(self, results):
+        """Gradients by name, of results that forward has returned."""
+
+
+class Arrays(Surface):
+    """varlen.attn and varlen.attn_grad."""
+
+    keywords = {x: x for x in ("window", "chunk", "scale", "alignment", "score", "captures")}
+
+    def __init__(self, rng, numbers):
+        self.library = rng.choice(("numpy", "numpy", "torch", "jax"))
+        super().__init__(rng, numbers)
+        self.out = None
+        if rng.random() < 0.3 and self.library != "jax":
+            call = self.call
+            shape = (*call.given["q"].shape[:2], call.given["v"].shape[2])
+            self.out = arguments.to_library(self.library, np.full(shape, 7).astype(call.given["q"].dtype))
+
+    def other_options(self, rng):
+        return super().other_options(rng) | {"num_threads": lambda: arguments.threads(rng)}
+
+    def forward(self):
+        out, lse = varlen.attn(**self.arguments, out=self.out, return_lse=True)
+        assert self.out is None or out is self.out, "out is another array than the one given"
+        assert type(out) is type(self.arguments["q"]) or self.library != "torch" or isinstance(out, torch.Tensor)
+        return {"out": out, "lse": lse}
+
+    def backward(self, results):
+        call = self.call
+        dout, dlse = (x if x is None else arguments.to_library(self.library, x) for x in (call.dout, call.dlse))
+        gradients = varlen.attn_grad(dout, out=results["out"], lse=results["lse"], dlse=dlse, **self.arguments)
+        names = ["dq", "dk", "dv", *(["dsink"] if "sink" in call.given else [])]
+        return dict(zip([*names, *(f"d{x}" for x in call.captures)], gradients, strict=True))
+
+
+class Torch(Surface):
+    """varlen.torch.varlen_attn."""
+
+    library, below_is_open = "torch", True
+    words = {
+        "q": "query", "k": "key", "v": "value", "cu_seqlens_q": "cu_seq_q", "cu_seqlens_k": "cu_seq_k",
+    }  # fmt: skip
+    keywords = {
+        "window": "window_size", "chunk": "chunk", "scale": "scale", "score": "score",
+        "captures": "captures",
+    }  # fmt: skip
+
+    def adapt(self, rng, case):
+        self.mode = rng.choice(("eager",) * 6 + ("no_grad", "inference"))
+        return dataclasses.replace(case, alignment="bottom_right")
+
+    def require_gradients(self):
+        """The tensors that results may depend on, by the names of their gradients."""
+        given, leaves = self.arguments, {}
+        if self.mode != "eager":
+            return leaves
+        names = {self.word(x): f"d{x}" for x in ("q", "k", "v", "sink")}
+        found = {names[x]: given.get(x) for x in names}
+        if isinstance(given.get("captures"), list):
+            found |= zip((f"d{x}" for x in self.call.captures), given["captures"])
+        for name, x in found.items():
+            if isinstance(x, torch.Tensor) and x.is_floating_point() and x.is_leaf and not x.is_meta:
+                leaves[name] = x.requires_grad_()
+        return leaves
+
+    @contextlib.contextmanager
+    def in_mode(self):
+        with contextlib.ExitStack() as stack:
+            if self.mode == "no_grad":
+                stack.enter_context(torch.no_grad())
+            elif self.mode == "inference":
+                stack.enter_context(torch.inference_mode())
+            yield
+
+    def other_options(self, rng):
+        return super().other_options(rng) | {"return_aux": lambda: arguments.auxiliaries(rng)}
+
+    def attend(self):
+        return varlen.torch.varlen_attn(**{**FLAGS, **self.arguments})
+
+    def forward(self):
+        self.leaves = self.require_gradients()
+        with self.in_mode():
+            out, lse = self.attend()
+        return {"out": out, "lse": lse}
+
+    def backward(self, results):
+        dout, dlse = self.call.dout, self.call.dlse
+        outputs, cotangents = [results["out"]], [arguments.to_library("torch", dout)]
+        if dlse is not None:
+            outputs.append(results["lse"])
+            cotangents.append(arguments.to_library("torch", dlse))
+        if not self.leaves:
+            return {}
+        gradients = torch.autograd.grad(outputs, list(self.leaves.values()), cotangents)
+        return dict(zip(self.leaves, gradients))
+
+
+class TorchOut(Torch):
+    """varlen.torch.varlen_attn_out."""
+
+    def adapt(self, rng, case):
+        case = super().adapt(rng, case)
+        self.mode = "no_grad"
+        return case
+
+    def attend(self):
+        q, v = self.call.given["q"], self.call.given["v"]
+        out = arguments.to_library("torch", np.full((*q.shape[:2], v.shape[2]), 7).astype(q.dtype))
+        results = varlen.torch.varlen_attn_out(
+            out, **{**FLAGS, **self.arguments}
+        )
+        assert results[0] is out
+        return results
+
+
+class Meta(Torch):
+    """varlen.torch.varlen_attn of tensors without data: it refuses the same calls."""
+
+    def attend(self):
+        mine = dict(self.arguments)
+        places = {self.word(name) for name in self.call.given} | {"captures"}
+        for name in mine.keys() & places:
+            move = torch.utils._pytree.tree_map_only
+            try:
+                self.arguments[name] = move(torch.Tensor, lambda x: x.detach().to("meta"), mine[name])
+            except (RuntimeError, NotImplementedError):
+                pass  # A layout that is not offered there.
+        try:
+            return super().attend()
+        finally:
+            self.arguments = mine
+
+
+class Flash(Torch):
+    """varlen.torch.flash_attn_varlen_func."""
+
+    def other_options(self, rng):
+        return {}
+
+    words = {"sink": "learnable_sink"}
+    keywords = {"window": "window_size", "scale": "softmax_scale"}
+
+    def takes(self, name):
+        return name != "q_offset"
+
+    def adapt(self, rng, case):
+        case = super().adapt(rng, case)
+        self.cap, self.rank = rng.choice((0, 0.0, 2.5, 30)), rng.choice((0, 0, 1, 2))
+        chunked = case.chunk is not None
+        return dataclasses.replace(
+            case, score=None, q_offset=False, window=(-1, -1) if chunked else case.window
+        )
+
+    def finish_call(self, rng):
+        call, count = self.call, len(self.case.queries)
+        self.more = {}
+        if call.options["chunk"] is not None:
+            self.more |= {"causal": True, "attention_chunk": call.options["chunk"]}
+        elif call.options["window"][1] == 0 and rng.random() < 0.5:
+            self.more["causal"] = True
+        rank = self.rank if count else min(self.rank, 1)
+        cap = scores.softcap(self.cap) if self.cap else None
+        bias = (None, scores.alibi(), scores.query_alibi())[rank]
+        call.score = scores.compose(cap, bias) if cap and bias else cap or bias
+        if self.cap:
+            self.more["softcap"] = self.cap
+        if rank:
+            wide = call.dlse.dtype if call.dlse is not None else np.dtype("f8" if call.element == "f64" else "f4")
+            heads = call.given["q"].shape[1]
+            slopes = np.array(
+                [rng.uniform(0.1, 1) for _ in range(heads * count ** (rank - 1))], wide
+            ).reshape((count, heads)[2 - rank :])  # fmt: skip
+            self.more["alibi_slopes"] = arguments.to_library("torch", slopes)
+            rows = len(call.given["q"])
+            sequence = np.searchsorted(call.given["cu_seqlens_q"][1:], np.arange(rows), side="right")
+            per_row = slopes[sequence.clip(max=count - 1)].T.copy() if rank == 2 else slopes
+            call.given["slopes"] = per_row
+
+    def spell(self):
+        spelled = {**super().spell(), **self.more}
+        spelled.pop("slopes", None)
+        return spelled
+
+    def change(self, rng):
+        kind = rng.random()
+        if kind < 0.2:
+            name = rng.choice(("softcap", "alibi_slopes", "attention_chunk", "dropout_p", "causal"))
+            value = rng.choice((*arguments.OBJECTS, 2**63, -3, 0.5, float("inf")))
+            self.arguments[name] = value
+            # Some of them are what the function takes.
+            return Change(value, ANY, True), name
+        while True:
+            change, name = super().change(rng)
+            if name != "slopes":
+                return change, name
+            del self.arguments[name]  # Its numbers are not those of the call.
+
+    def attend(self):
+        return varlen.torch.flash_attn_varlen_func(**self.arguments, return_attn_probs=True)[:2]
+
+    def backward(self, results):
+        self.leaves.pop("dslopes", None)
+        return super().backward(results)
+
+
+class FlashDense(Flash):
+    """varlen.torch.flash_attn_func: sequences of one length."""
+
+    def takes(self, name):
+        return name == "sink"
+
+    def adapt(self, rng, case):
+        case = super().adapt(rng, case)
+        self.cap, self.rank = self.cap, min(self.rank, 1)
+        count = len(case.queries)
+        queries, keys = rng.choice((0, 1, 5)), rng.choice((0, 1, 7))
+        return dataclasses.replace(
+            case, queries=(queries,) * count, keys=(keys,) * count, rows_behind=0,
+            seqused_q=False, seqused_k=False,
+        )  # fmt: skip
+
+    def finish_call(self, rng):
+        given = self.call.given
+        for name in ("k", "v"):
+            given[name] = given[name][:-1]
+        super().finish_call(rng)
+
+    def spell(self):
+        spelled, count = super().spell(), len(self.case.queries)
+        lengths = {"q": self.case.queries, "k": self.case.keys, "v": self.case.keys}
+        for name, of in lengths.items():
+            length = of[0] if of else 0
+            spelled[name] = spelled[name].view(count, length, *spelled[name].shape[1:])
+        return {x: y for x, y in spelled.items() if x not in (*meaning.OFFSETS, "slopes")}
+
+    def change(self, rng):
+        while True:
+            change, name = super().change(rng)
+            if name not in meaning.OFFSETS:
+                break
+            del self.arguments[name]
+        if name in "qkv":
+            # Of packed rows; here they lack an extent, or mean another batch.
+            return Change(change.value, REFUSED if change.meaning is REFUSED else ANY, True), name
+        return change, name
+
+    def attend(self):
+        out, lse, _ = varlen.torch.flash_attn_func(**self.arguments, return_attn_probs=True)
+        return out.flatten(0, 1), lse.transpose(0, 1).flatten(1)
+
+    def backward(self, results):
+        return {x: y.flatten(0, 1) if x in ("dq", "dk", "dv") else y for x, y in super().backward(results).items()}
+
+
+class Provider(Torch):
+    """torch.nn.attention.varlen.varlen_attn on the provider."""
+
+    def other_options(self, rng):
+        return {}
+
+    keywords = {"window": "window_size", "scale": "scale"}
+
+    def takes(self, name):
+        return name == "seqused_k"
+
+    def adapt(self, rng, case):
+        case = super().adapt(rng, case)
+        if case.seqused_k:
+            self.mode = "no_grad"  # It has no gradients with that.
+        # Its lse has no gradient.
+        return dataclasses.replace(
+            case, score=None, chunk=None, sink=False, seqused_q=False, q_offset=False, lse=False
+        )
+
+    def change(self, rng):
+        while True:
+            change, name = super().change(rng)
+            # The schema of PyTorch's operator refuses other types in words of its own.
+            strided = isinstance(change.value, torch.Tensor) and change.meaning is not REFUSED
+            if strided and name not in ("scale", "window") and change.value.dim():
+                return change, name
+            self.arguments = self.spell()
+
+    def attend(self):
+        varlen.torch.install()
+        activate_flash_attention_impl("VARLEN")
+        try:
+            return upstream.varlen_attn(
+                max_q=9, max_k=9, **self.arguments, return_aux=upstream.AuxRequest(lse=True), enable_gqa=True
+            )
+        finally:
+            restore_flash_attention_impl()
+
+
+class Jax(Surface):
+    """varlen.jax.varlen_attn, at once and traced."""
+
+    library = "jax"
+    keywords = Arrays.keywords
+
+    def adapt(self, rng, case):
+        self.jit = rng.random() < 0.5
+        return case
+
+    def attend(self, numbers, others, lists):
+        given = {**self.arguments, **numbers, **others}
+        if lists:
+            given["captures"] = lists
+        return varlen.jax.varlen_attn(**given, return_lse=True)
+
+    def split(self):
+        """Arrays that have gradients, and those that have none."""
+        numbers, others = {}, {}
+        for name, x in self.arguments.items():
+            if isinstance(x, jax.Array) and x.ndim and name not in self.keywords.values():
+                floating = jax.numpy.issubdtype(x.dtype, jax.numpy.floating)
+                (numbers if floating else others)[name] = x
+        lists = self.arguments.get("captures")
+        is_list = isinstance(lists, list) and all(isinstance(x, jax.Array) for x in lists)
+        is_list = is_list and all(jax.numpy.issubdtype(x.dtype, jax.numpy.floating) for x in lists)
+        return numbers, others, lists if is_list else []
+
+    def forward(self):
+        numbers, others, lists = self.split()
+        attend = jax.jit(self.attend) if self.jit else self.attend
+        if numbers.keys() >= {"q", "k", "v"}:
+            results, self.vjp = jax.vjp(lambda x, y: attend(x, others, y), numbers, lists)
+        else:
+            results, self.vjp = attend(numbers, others, lists), None
+        return dict(zip(("out", "lse"), jax.block_until_ready(results)))
+
+    def backward(self, results):
+        if self.vjp is None:
+            return {}
+        dlse = self.call.dlse
+        dlse = jax.numpy.zeros_like(results["lse"]) if dlse is None else jax.numpy.asarray(dlse)
+        gradients, of_captures = self.vjp((jax.numpy.asarray(self.call.dout), dlse))
+        found = {f"d{name}": x for name, x in gradients.items()}
+        return found | {f"d{name}": x for name, x in zip(self.call.captures, of_captures)}
+
+
+SURFACES = (Arrays, Arrays, Torch, Torch, TorchOut, Meta, Flash, FlashDense, Provider, Jax)
+
+__all__ = ["ANY", "REFUSED", "SAME", "SURFACES", "Meta", "imported"]

@@ -1,0 +1,185 @@
+"""What a call of attention means, whatever library and function it is written for: whether it
+is one, and its results."""
+
+import copy
+import dataclasses
+
+import imported
+import numpy as np
+from varlen import reference, scores, tolerance
+
+NAMES = {np.dtype(kind): name for name, kind in imported.NUMPY_TYPES.items()}
+OFFSETS = ("cu_seqlens_q", "cu_seqlens_k")
+SEQUENCES = ("seqused_q", "seqused_k", "q_offset")
+# How large logits may be so that rounding leaves something of their weights.
+MAX_LOGIT = 60.0
+TOLERANCE = {"f64": 1e-11, "f32": 2e-5, "bf16": 2e-2, "f16": 3e-3}
+
+
+@dataclasses.dataclass
+class Call:
+    """Operands and captures by name, options as varlen.attn has them, and the cotangents."""
+
+    given: dict
+    options: dict
+    score: scores.Score | None
+    dout: np.ndarray
+    dlse: np.ndarray | None
+
+    def copy(self):
+        return copy.copy(dataclasses.replace(self, given=dict(self.given), options=dict(self.options)))
+
+    @property
+    def captures(self):
+        return list(self.score.captures) if self.score else []
+
+    @property
+    def element(self):
+        return NAMES[self.given["q"].dtype]
+
+
+def make_call(case, rng):
+    """The call that a case of `imported` is."""
+    given, dout, dlse = imported.operands(case, rng)
+    options = {
+        "window": case.window, "chunk": case.chunk, "alignment": case.alignment,
+        "scale": case.scale,
+    }  # fmt: skip
+    return Call(given, options, case.score, dout, dlse if case.lse else None)
+
+
+# -- Rules: those of docs/attn.md ---------------------------------------------------
+
+
+def _broken_types(call):
+    given, captures = call.given, call.score.captures if call.score else {}
+    q, k, v = (given[name] for name in "qkv")
+    index = given["cu_seqlens_q"].dtype
+    if q.dtype not in NAMES or index not in (np.int32, np.int64):
+        return "elements"
+    wide = np.dtype("f8" if q.dtype == np.float64 else "f4")
+    for name, x in given.items():
+        integer, is_sum = name in (*OFFSETS, *SEQUENCES), name == "sink" or name in captures
+        rank = 1 if integer or name == "sink" else 3
+        rank = len(scores.CAPTURES[captures[name]]) if name in captures else rank
+        if x.ndim != rank or x.dtype != (index if integer else wide if is_sum else q.dtype):
+            return f"{name}: rank or elements"
+    return None
+
+
+def _broken_extents(call):
+    given, captures = call.given, call.score.captures if call.score else {}
+    (rows, heads, dim), (kv_rows, kv_heads, k_dim) = given["q"].shape, given["k"].shape
+    if k_dim != dim or given["v"].shape[:2] != (kv_rows, kv_heads):
+        return "extents of q, k and v"
+    if not min(heads, kv_heads, dim, given["v"].shape[2]) or heads % kv_heads:
+        return "heads"
+    count = len(given["cu_seqlens_q"]) - 1
+    if count < 0 or len(given["cu_seqlens_k"]) != count + 1:
+        return "cu_seqlens"
+    extents = {"heads": heads, "rows": rows, "kv_rows": kv_rows}
+    wanted = {name: (count,) for name in SEQUENCES} | {"sink": (heads,)}
+    for name, of in captures.items():
+        entries = given[name].shape[-1]
+        wanted[name] = tuple(extents.get(axis, entries) for axis in scores.CAPTURES[of])
+    for name, shape in wanted.items():
+        if name in given and given[name].shape != shape:
+            return f"{name}: extents"
+    return None
+
+
+def _broken_values(call):
+    given = call.given
+    for name, rows, used in (
+        ("cu_seqlens_q", "q", "seqused_q"), ("cu_seqlens_k", "k", "seqused_k"),
+    ):  # fmt: skip
+        cu = [int(n) for n in given[name]]
+        lengths = [b - a for a, b in zip(cu, cu[1:])]
+        if cu[0] or min(lengths, default=0) < 0 or cu[-1] > len(given[rows]):
+            return name
+        if used in given and not all(0 <= n <= m for n, m in zip(given[used].tolist(), lengths)):
+            return used
+    return None
+
+
+def find_broken(call):
+    """The rule that a call breaks, and whether only its values break it; (None, False) if
+    there is none."""
+    for of_values, find in ((False, _broken_types), (False, _broken_extents), (True, _broken_values)):
+        if broken := find(call):
+            return broken, of_values
+    return None, False
+
+
+def has_open_meaning(call):
+    """Whether nothing is promised of its results: NaN of a used row, a table without entries."""
+    return any(x.size == 0 for name, x in call.given.items() if name in call.captures)
+
+
+# -- Results ------------------------------------------------------------------------
+
+
+def golden(call, differentiate):
+    """Results by name, and what each may be off by."""
+    options = dict(call.options)
+    chunk = options.pop("chunk")
+    if chunk is not None:
+        options["window"] = chunk
+    given = dict(call.given)
+    captures = [given.pop(name) for name in call.captures]
+    first = [given.pop(name) for name in ("q", "k", "v", *OFFSETS)]
+    options |= given | {"score": call.score, "captures": captures}
+    with np.errstate(all="ignore"):
+        wanted = dict(zip(("out", "lse"), reference.attention(*first, **options)))
+        plain = dict(zip(("out", "lse"), reference.plain(*first, **options)))
+        if differentiate:
+            names = ("dq", "dk", "dv", "dsink", *(f"d{name}" for name in call.captures))
+            options["dlse"] = call.dlse
+            for results, function in (
+                (wanted, reference.gradients), (plain, reference.plain_gradients),
+            ):  # fmt: skip
+                results |= zip(names, function(call.dout, *first, **options))
+    wanted = {name: x for name, x in wanted.items() if x is not None}
+    return wanted, {name: _allowed(call, name, x, plain[name]) for name, x in wanted.items()}
+
+
+def _allowed(call, name, wanted, plain):
+    """Twice the rule's, as sums of few terms have no average, or what rounding of the largest
+    number is."""
+    element = call.element
+    if name == "lse":
+        element = "f64" if element == "f64" else "f32"
+    finite = np.abs(np.where(np.isfinite(wanted), wanted, 0)).max(initial=0)
+    rule = 2 * tolerance.bound(wanted, plain, element, name not in ("out", "lse"))
+    rounding = TOLERANCE[element] * max(1.0, float(finite))
+    return rounding if not np.isfinite(rule) else max(rule, rounding)
+
+
+def difference(name, got, wanted, allowed):
+    """What is wrong with a result; None if nothing is."""
+    if got.shape != wanted.shape:
+        return f"{name}: shape {got.shape}, wanted {wanted.shape}"
+    got, wanted = (np.asarray(x, np.float64) for x in (got, wanted))
+    with np.errstate(invalid="ignore"):
+        right = (got == wanted) | (np.abs(got - wanted) <= allowed)
+    if right.all():
+        return None
+    at = tuple(int(i) for i in np.argwhere(~right)[0])
+    return (
+        f"{name}{list(at)} and {int((~right).sum()) - 1} others: got {got[at]}, wanted "
+        f"{wanted[at]} within {allowed:.3g}"
+    )
+
+
+def largest_logit(call):
+    """Of its products; infinite where they are no numbers."""
+    q, k = (np.asarray(call.given[name], np.float64) for name in "qk")
+    scale = call.options["scale"] or q.shape[-1] ** -0.5
+    norms = [np.sqrt((x * x).sum(-1)).max(initial=0) for x in (q, k)]
+    return float(scale * norms[0] * norms[1])
+
+
+__all__ = [
+    "Call", "MAX_LOGIT", "OFFSETS", "SEQUENCES", "difference", "find_broken", "golden",
+    "has_open_meaning", "largest_logit", "make_call",
+]  # fmt: skip
