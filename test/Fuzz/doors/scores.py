@@ -45,10 +45,16 @@ def draw_case(rng):
     k, v = (numbers.standard_normal((tk, KV_HEADS, HEAD_DIM)).astype("f4") for _ in range(2))
     captures = score_bodies.draw_captures(rng, HEADS, tq, tk)
     given = {"score": score, "captures": captures}
+    if rng.random() < 0.4:
+        # Near ones, and such that move queries farther than scores know of.
+        offsets = [rng.choice((0, 1, -3, rng.randrange(-40, 40), 2**31 - 1, -(2**31))) for _ in cu_q[1:]]
+        given["q_offset"] = np.array(offsets, "i4")
     out, lse = (x.astype("f4") for x in reference.attention(q, k, v, cu_q, cu_k, **given))
     dq, dk, dv, *_ = reference.gradients(dout, q, k, v, cu_q, cu_k, **given)
     shape = {"dtype": "f32", "heads": HEADS, "kv_heads": KV_HEADS, "head_dim": HEAD_DIM}
+    shape["q_offset"] = "q_offset" in given
     inputs = {"q": q, "k": k, "v": v, "cu_seqlens_q": cu_q, "cu_seqlens_k": cu_k}
+    inputs |= {name: x for name, x in given.items() if name == "q_offset"}
     inputs |= dict(zip(score.captures, captures))
     forward = varlen.text.attn(**shape, score=score), inputs, {"out": out, "lse": lse}
     inputs = {"dout": dout, "out": out, "lse": lse, **inputs}

@@ -217,6 +217,14 @@ Value AttnDecomposer::lookUp(OpBuilder &builder, Value table, Value index) {
   return tensor::ExtractOp::create(builder, index.getLoc(), table, at);
 }
 
+/// A constant of the type of positions, index or i128. Without the sign an
+/// attribute of i128 would be of the 64 bits.
+static Value makePosition(ImplicitLocOpBuilder &b, Type type, int64_t value) {
+  APInt bits(type.isIndex() ? IndexType::kInternalStorageBitWidth : 128, value,
+             /*isSigned=*/true);
+  return arith::ConstantOp::create(b, b.getIntegerAttr(type, bits));
+}
+
 SmallVector<Value> AttnDecomposer::scoreArguments(ImplicitLocOpBuilder &b,
                                                   const Sequence &sequence,
                                                   Value score,
@@ -226,12 +234,11 @@ SmallVector<Value> AttnDecomposer::scoreArguments(ImplicitLocOpBuilder &b,
   Type wide = sequence.diagonal.getType();
   Value query = arith::AddIOp::create(
       b, castIndex(b, linalg::IndexOp::create(b, 0), wide), sequence.diagonal);
-  auto bound = [&](int64_t value) -> Value {
-    return arith::ConstantOp::create(b, b.getIntegerAttr(wide, value));
-  };
   if (op.getQOffset()) {
-    query = arith::MaxSIOp::create(b, query, bound(-kFarthestPosition));
-    query = arith::MinSIOp::create(b, query, bound(kFarthestPosition));
+    query = arith::MaxSIOp::create(
+        b, query, makePosition(b, wide, -kFarthestPosition));
+    query = arith::MinSIOp::create(b, query,
+                                   makePosition(b, wide, kFarthestPosition));
   }
   query = wide.isIndex() ? arith::IndexCastOp::create(b, i32, query).getResult()
                          : arith::TruncIOp::create(b, i32, query).getResult();
@@ -475,9 +482,7 @@ Value MaskAttr::emitIsVisible(ImplicitLocOpBuilder &b, Value position,
   Value ahead = arith::SubIOp::create(b, castIndex(b, key, type), position);
   Value visible = arith::ConstantOp::create(b, b.getBoolAttr(true));
   auto require = [&](arith::CmpIPredicate predicate, int64_t bound) {
-    Value limit = arith::ConstantOp::create(
-        b, b.getIntegerAttr(type, APInt(type.isIndex() ? 64 : 128, bound,
-                                        /*isSigned=*/true)));
+    Value limit = makePosition(b, type, bound);
     Value holds = arith::CmpIOp::create(b, predicate, ahead, limit);
     visible = arith::AndIOp::create(b, visible, holds);
   };

@@ -121,6 +121,26 @@ func.func @everything(%q: tensor<?x2x8xf32>, %cu: tensor<3xi64>, %used_q: tensor
 
 // -----
 
+// An offset may move a query to any position: that of a score is within 2^30 - 1 of 0.
+
+// CHECK-LABEL: func @positions(
+// CHECK-DAG:     %[[LEAST:.*]] = arith.constant -1073741823 : i128
+// CHECK-DAG:     %[[MOST:.*]] = arith.constant 1073741823 : i128
+// CHECK:         %[[LIMITED:.*]] = arith.maxsi %{{.*}}, %[[LEAST]]
+// CHECK:         arith.minsi %[[LIMITED]], %[[MOST]]
+func.func @positions(%q: tensor<?x2x8xf32>, %cu: tensor<3xi64>, %offset: tensor<2xi64>) -> tensor<?x2x8xf32> {
+  %out, %lse = varlen.attn %q, %q, %q, %cu, %cu q_offset(%offset)
+    : (tensor<?x2x8xf32>, tensor<?x2x8xf32>, tensor<?x2x8xf32>, tensor<3xi64>, tensor<3xi64>, tensor<2xi64>)
+    -> (tensor<?x2x8xf32>, tensor<2x?xf32>) score (%s: f32, %i: i32, %j: i32) {
+    %x = arith.sitofp %i : i32 to f32
+    %new = arith.addf %s, %x : f32
+    varlen.yield %new : f32
+  }
+  return %out : tensor<?x2x8xf32>
+}
+
+// -----
+
 // A gradient: sequences, kv heads, and the query heads of a group, whose sums are
 // of the compute type.
 
