@@ -39,6 +39,8 @@ MAX_SHOWN = 4000
 SYMBOLISING = 30
 # How much longer a tool with sanitizers in it may take.
 SANITIZED_SLOWDOWN = 4
+# What a tool has of the limit on its time: threads' CPU time, and time on the clock.
+CPU_SHARE, CLOCK_SHARE = 2, 10
 
 ENVIRONMENT = dict(
     os.environ,
@@ -136,8 +138,8 @@ def run(
     sanitized=False,
     **options,
 ):
-    """Runs a command in a process group of its own, within `seconds`. `stdin` is
-    bytes, `memory` the address space that it may have (None: any), or what it may
+    """Runs a command in a process group of its own, within `seconds` of CPU time on each of
+    two cores, and ten times as long on the clock: the machine may be busy. `stdin` is bytes, `memory` the address space that it may have (None: any), or what it may
     use where it is `sanitized`: sanitizers reserve more than there is. `options` go
     to subprocess.Popen."""
     command = [str(part) for part in command]
@@ -150,6 +152,9 @@ def run(
 
     def limit():
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        # LLVM's tools say where they are, which tells whose loop it is.
+        cpu = int(CPU_SHARE * seconds)
+        resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + SYMBOLISING))
         if memory:
             resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
@@ -169,13 +174,12 @@ def run(
 
     def stop():
         timed_out.set()
-        # LLVM's tools say where they are, which tells whose loop it is.
         os.killpg(process.pid, signal.SIGABRT)
 
     timers = [
-        threading.Timer(seconds, stop),
+        threading.Timer(CLOCK_SHARE * seconds, stop),
         threading.Timer(
-            seconds + SYMBOLISING, os.killpg, (process.pid, signal.SIGKILL)
+            CLOCK_SHARE * (seconds + SYMBOLISING), os.killpg, (process.pid, signal.SIGKILL)
         ),
     ]
     for timer in timers:
@@ -189,4 +193,5 @@ def run(
         (text or b"")[:MAX_OUTPUT].decode(errors="replace") for text in (stdout, stderr)
     ]
     spent = time.monotonic() - start
-    return Outcome(command, process.returncode, *texts, spent, timed_out.is_set())
+    has_timed_out = timed_out.is_set() or process.returncode == -signal.SIGXCPU
+    return Outcome(command, process.returncode, *texts, spent, has_timed_out)

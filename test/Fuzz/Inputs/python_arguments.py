@@ -33,7 +33,7 @@ class Change:
 def to_library(library, array):
     if library == "torch":
         # A copy, which is aligned as torch's own.
-        return torch_cases.to_torch(np.ascontiguousarray(array)).clone()
+        return torch_cases.to_torch(np.array(array, order="C"))
     return jnp.asarray(array) if library == "jax" else array
 
 
