@@ -229,7 +229,7 @@ def windows(rng, below_is_open):
             (float("nan"), 0), (0, float("inf")), b"ab",
         ))  # fmt: skip
         return Change(wrong, _option("window", (-1, -1)) if wrong is None and below_is_open else REFUSED)
-    if max(left, right) >= 2**63:
+    if max(left, right) >= 2**63 and not below_is_open:
         return Change((left, right), REFUSED)
     if below_is_open:
         meant = max(left, -1), max(right, -1)
@@ -238,7 +238,7 @@ def windows(rng, below_is_open):
     else:
         meant = left, right
     # numpy's integers, a list and an array say the same.
-    fits = min(left, right) >= -(2**63)
+    fits = -(2**63) <= min(left, right) <= max(left, right) < 2**63
     kind = rng.randrange(4 if fits else 2)
     if kind < 2:
         return Change(((left, right), [left, right])[kind], _option("window", meant))
