@@ -4,6 +4,7 @@
 # VARLEN_LONG=1 adds the feature `long`: tests and RUN lines of `make check-all` alone.
 
 import ctypes
+import ctypes.util
 import glob
 import os
 import platform

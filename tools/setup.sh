@@ -10,7 +10,7 @@ packages() {
   case $1 in
   build) echo clang-22 lld-22 llvm-22-dev libmlir-22-dev mlir-22-tools ccache cmake g++ ninja-build python3 ;;
   check)
-    echo clang-format-22 libclang-rt-22-dev llvm-22-tools python3-venv
+    echo clang-format-22 libclang-rt-22-dev llvm-22-tools python3-venv openmpi-bin libopenmpi-dev
     # On x86-64 the AArch64 objects are linked by a cross compiler and run by an emulator.
     if [ "$(uname -m)" = x86_64 ]; then
       echo g++-aarch64-linux-gnu qemu-user

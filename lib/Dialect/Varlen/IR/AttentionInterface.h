@@ -16,6 +16,8 @@
 
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
 namespace mlir::varlen::detail {
 
 /// What varlen.attn_grad reads beside, and what both kinds of attention
@@ -78,6 +80,12 @@ using Sizes = ArrayRef<OpFoldResult>;
 
 SmallVector<utils::IteratorType> getAttnLoops();
 SmallVector<Range> getAttnDomain(AttentionOpInterface op, OpBuilder &b);
+/// Rewrites what is said of the packed query rows for `numRows` of them from
+/// `firstRow` on: cu_q from there on, the rows in use that are among them, and
+/// what they are now offset by; a null vector is one that they do without.
+void takeRowRange(ImplicitLocOpBuilder &b, AttentionOpInterface op,
+                  OpFoldResult firstRow, OpFoldResult numRows, Value &cuQ,
+                  Value &sequsedQ, Value &qOffset);
 FailureOr<TilingResult> tileAttn(AttentionOpInterface op, OpBuilder &builder,
                                  Offsets offsets, Sizes sizes);
 LogicalResult getAttnResultTile(AttentionOpInterface op, OpBuilder &b,

@@ -134,14 +134,12 @@ static Value addOffset(ImplicitLocOpBuilder &b, Value offset, Value shift,
   return arith::AddIOp::create(b, saturate(offset), shift);
 }
 
-/// Rewrites what is said of the packed query rows for a range of them: cu_q
-/// from its first row on, the rows in use that are in it, and what they are now
-/// offset by; a null vector is one that the tile does without.
-static void tileRows(ImplicitLocOpBuilder &b, AttentionOpInterface op,
-                     const Span &rows, Value &cuQ, Value &sequsedQ,
-                     Value &qOffset) {
-  Value first = getValueOrCreateConstantIndexOp(b, b.getLoc(), rows.offset);
-  Value size = getValueOrCreateConstantIndexOp(b, b.getLoc(), rows.size);
+void varlen::detail::takeRowRange(ImplicitLocOpBuilder &b,
+                                  AttentionOpInterface op,
+                                  OpFoldResult firstRow, OpFoldResult numRows,
+                                  Value &cuQ, Value &sequsedQ, Value &qOffset) {
+  Value first = getValueOrCreateConstantIndexOp(b, b.getLoc(), firstRow);
+  Value size = getValueOrCreateConstantIndexOp(b, b.getLoc(), numRows);
   // Row `row` of all, as a row of the tile or one of its two ends.
   auto clamp = [&](ImplicitLocOpBuilder &b, Value row) -> Value {
     Value zero = arith::ConstantIndexOp::create(b, 0);
@@ -271,7 +269,7 @@ FailureOr<TilingResult> varlen::detail::tileAttn(AttentionOpInterface op,
         qOffset = op.getQOffset();
   // A loop may have its bound from either.
   if (!isWhole(rows, op.getQ(), 0) && !isWhole(rows, op->getResult(0), 0))
-    tileRows(b, op, rows, cuQ, sequsedQ, qOffset);
+    detail::takeRowRange(b, op, rows.offset, rows.size, cuQ, sequsedQ, qOffset);
 
   Type types[] = {inferOutType(shaped(q), shaped(v)), inferLseType(shaped(q))};
   Value inputs[] = {
