@@ -81,6 +81,8 @@ features.update(flags & {"avx2", "avx512f", "avx512_bf16"})
 if has("qemu-aarch64", "aarch64-linux-gnu-g++"):
     features.add("aarch64-cross")
 features.update(tool for tool in ("ptxas", "pkg-config") if has(tool))
+if has("mpirun", "mpicc") and ctypes.util.find_library("mpi"):
+    features.add("openmpi")
 try:
     ctypes.CDLL("libcuda.so.1")
     features.add("cuda")
