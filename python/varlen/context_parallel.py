@@ -316,7 +316,8 @@ def bytes_sent(
 ) -> tuple[int, int]:
     """Bytes that a rank sends to others in a forward and in a backward pass, by a method of
     `varlen.torch.context_parallel`; `itemsize` is 2 for bfloat16. Captures, and the 24 bytes by
-    which ranks check that they agree, are not counted. docs/context-parallel.md has the formulas."""
+    which ranks check that they agree, are not counted. docs/context-parallel.md has the
+    formulas."""
     of_sums = max(itemsize, 4)
     of_keys = kv_heads * (head_dim + v_head_dim)
     others = [r for r in range(plan.ranks) if r != rank]

@@ -60,7 +60,9 @@ def shard_plan(plan: Plan, method: str = "all_gather", sizes: Sizes | None = Non
     needed = Sizes(
         max(map(plan.num_rows, ranks)), max(map(plan.num_key_rows, ranks)),
         max(len(queries) for queries, _ in of_ranks),
-        max((sum(k.end - k.begin for k in keys) for _, calls in of_ranks for keys, _ in calls), default=0),
+        max(
+            (sum(k.end - k.begin for k in x) for _, calls in of_ranks for x, _ in calls), default=0
+        ),
     )  # fmt: skip
     sizes = sizes or needed
     for name, have, want in zip(Sizes._fields, sizes, needed):
@@ -159,9 +161,10 @@ def _make_calls(plan, queries, calls, sizes, find, method):
         if method == "ring":
             # Within the rows of the rank that they are of.
             places = places % sizes.key_rows if sizes.key_rows else places
-            keys.append(np.pad(places, (0, sizes.keys - len(places)), constant_values=sizes.key_rows))
+            places = np.pad(places, (0, sizes.keys - len(places)), constant_values=sizes.key_rows)
         else:
-            keys.append(np.pad(places, (0, sizes.keys - len(places)), constant_values=behind))
+            places = np.pad(places, (0, sizes.keys - len(places)), constant_values=behind)
+        keys.append(places)
     shape = (len(calls), -1)
     return (
         cumulate(queries), np.reshape(np.array(cu_k, np.int32), (len(calls), count + 1)),
@@ -266,7 +269,12 @@ def _merge(out, lse, more, more_lse):
     """Attention over two sets of keys, with gradients where neither has a key."""
     least = jnp.maximum(lse, more_lse)
     base = jnp.where(jnp.isneginf(least), 0, least)
-    weights = [jnp.where(jnp.isneginf(x), 0, jnp.exp(jnp.where(jnp.isneginf(x), 0, x) - base)) for x in (lse, more_lse)]
+
+    def weigh(x):
+        none = jnp.isneginf(x)
+        return jnp.where(none, 0, jnp.exp(jnp.where(none, 0, x) - base))
+
+    weights = [weigh(x) for x in (lse, more_lse)]
     total = weights[0] + weights[1]
     safe = jnp.where(total == 0, 1, total)
     both = jnp.where(total == 0, -jnp.inf, base + jnp.log(safe))

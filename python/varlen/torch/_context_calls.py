@@ -82,7 +82,10 @@ class QueryCall:
         chunks = [c for c in plan.chunks[rank] if c.begin < c.end]
         own = [Rows(c.sequence, c.begin, c.end) for c in chunks]
         fewest = -(-_FEW // group_size)
-        rows = [r._replace(end=max(r.end, r.begin + fewest)) if self._is_part(plan, r) else r for r in own]
+        rows = [
+            r._replace(end=max(r.end, r.begin + fewest)) if self._is_part(plan, r) else r
+            for r in own
+        ]
         keys = [Rows(c.sequence, options.key_begin(c.key_begin), c.key_end) for c in chunks]
         self.queries = Picked(own, rows, device)
         self.keys = Picked(pieces, keys, device)

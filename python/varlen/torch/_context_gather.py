@@ -24,7 +24,7 @@ class AllGather:
         rank, others = self.rank, [r for r in range(self._plan.ranks) if r != self.rank]
         parts = {other: sent(other, rank) for other in others}
         indices = [
-            find_rows(own, sent(rank, other), self._device) if other != rank else make_index([], self._device)
+            find_rows(own, sent(rank, other) if other != rank else [], self._device)
             for other in range(self._plan.ranks)
         ]
         counts = [
@@ -49,7 +49,10 @@ class AllGather:
         if self._of_sinks is None:
             plan, rank = self._plan, self.rank
             rows = [plan.num_rows(r) for r in range(plan.ranks)]
-            indices = [make_index([range(rows[rank])] if r == 0 != rank else [], self._device) for r in range(plan.ranks)]
+            indices = [
+                make_index([range(rows[rank])] if r == 0 != rank else [], self._device)
+                for r in range(plan.ranks)
+            ]
             counts = [n if r and rank == 0 else 0 for r, n in enumerate(rows)]
             order = make_index([x for r in range(plan.ranks) for x in plan.rows(r)], self._device)
             self._of_sinks = Exchange(self._group, indices, counts), order
@@ -90,7 +93,9 @@ class AttendByAllGather(torch.autograd.Function):
         )
         more = iter(more)
         every = [
-            {"q": lambda: call.take(x, 1), "k": lambda: next(more), None: lambda: x}[options.side(i)]()
+            {"q": lambda: call.take(x, 1), "k": lambda: next(more), None: lambda: x}[
+                options.side(i)
+            ]()
             for i, x in enumerate(captures)
         ]
         q_all = call.take(q)

@@ -120,14 +120,15 @@ def _check_shapes(query, key, value, plan, group, options, captures):
     ):  # fmt: skip
         if x.shape[0] != wanted:
             raise ValueError(
-                f"{name}: expected the {wanted} rows that the plan gives rank {rank}, got {x.shape[0]}"
+                f"{name}: expected the {wanted} rows that the plan gives rank {rank}, got "
+                f"{x.shape[0]}"
             )
     for i, x in enumerate(captures):
         side = options.side(i)
         if side and x.shape[1] != rows[side]:
             raise ValueError(
-                f"captures[{i}]: expected numbers of the {rows[side]} rows that the plan gives rank "
-                f"{rank}, got {x.shape[1]}"
+                f"captures[{i}]: expected numbers of the {rows[side]} rows that the plan gives "
+                f"rank {rank}, got {x.shape[1]}"
             )
     heads, kv_heads = query.shape[1], key.shape[1]
     if not kv_heads or heads % kv_heads:
