@@ -123,14 +123,10 @@ getExp2Options(const VarlenToCPUOptions &options) {
 
 void varlen::buildVarlenTilesToVectors(OpPassManager &manager,
                                        const VarlenToCPUOptions &options) {
-  manager.addPass(createVarlenCutProducts());
-  // Once each product has the rows of a register tile, and before others are
-  // fused with what it reads.
+  // Before others are fused with what products read.
   manager.addPass(createVarlenPairFactors());
   manager.addNestedPass<func::FuncOp>(createVarlenFuseReductions());
   manager.addPass(createVarlenPlaceTiles());
-  // Operations that are fused with a mask are cut at its edges, too.
-  manager.addPass(createVarlenMaskEdges());
   manager.addPass(createVarlenExpandScores());
   // Before vectorisation, which interleaves the arithmetic of several vectors;
   // but instructions that scale are there for whole vectors only.

@@ -67,7 +67,7 @@
 // CHECK: %[[USED:.*]] = memref.subview %[[ACC]][0, 0] [%{{.*}}, 24] [1, 1]
 // CHECK: memref.subview %[[K]][%{{.*}}, %{{.*}}, 0] [%[[COUNT]], 1, 16] [1, 1, 1] : memref<?x2x16xf32> to memref<?x16xf32, strided<[32, 1], offset: ?>>
 // CHECK: memref.subview %[[V]][%{{.*}}, %{{.*}}, 0] [%[[COUNT]], 1, 24] [1, 1, 1]
-// CHECK: varlen.online_attn qk ins({{.*}} : tensor<?x16xf32>, tensor<?x16xf32>, tensor<?x24xf32>) limits({{.*}} : tensor<?x1xi32>, tensor<?x1xi32>, i32) unless(%{{.*}}) outs({{.*}} : tensor<?x24xf32>, tensor<?x1xf32>, tensor<?x1xf32>) scale 2.500000e-01
+// CHECK: varlen.online_attn qk ins({{.*}} : tensor<?x16xf32>, tensor<?x16xf32>, tensor<?x24xf32>) limits({{.*}} : tensor<?x1xi32>, tensor<?x1xi32>, i32) seen(%{{.*}}, %{{.*}}) outs({{.*}} : tensor<?x24xf32>, tensor<?x1xf32>, tensor<?x1xf32>) scale 2.500000e-01
 // CHECK: bufferization.materialize_in_destination %{{.*}} in restrict writable %[[USED]]
 // The parts become one in their order.
 // CHECK: arith.cmpi sgt, %[[PART]], %c0

@@ -79,7 +79,7 @@
 // CHECK: vector.load %[[K]]
 // CHECK: vector.load %[[V]]
 // CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c16
-// CHECK: varlen.online_attn_grad kq natural ins({{.*}} : tensor<16x16xf32>, tensor<?x16xf32>, tensor<?x8xf32>, tensor<16x8xf32>, tensor<1x16xf32>, tensor<1x16xf32>) limits({{.*}}) unless({{.*}}) dq({{.*}} : tensor<16x16xf32>) dk({{.*}} : tensor<?x16xf32>) dv({{.*}} : tensor<?x8xf32>) scale
+// CHECK: varlen.online_attn_grad kq natural ins({{.*}} : tensor<16x16xf32>, tensor<?x16xf32>, tensor<?x8xf32>, tensor<16x8xf32>, tensor<1x16xf32>, tensor<1x16xf32>) limits({{.*}}) seen({{.*}}) dq({{.*}} : tensor<16x16xf32>) dk({{.*}} : tensor<?x16xf32>) dv({{.*}} : tensor<?x8xf32>) scale
 // CHECK-COUNT-3: bufferization.materialize_in_destination
 // CHECK-NOT: varlen.online_attn_grad
 // CHECK: vector.store %{{.*}}, %[[DK]]
@@ -200,7 +200,7 @@ func.func @head_sums(%rows: memref<4x?x8xf32>, %table: memref<4x8xf32>, %dsink: 
 // CHECK: memref.alloc() {alignment = 64 : i64} : memref<1x16x8xf32>
 // CHECK-NOT: memref<?x8xf32>
 // CHECK: memref.alloc() {alignment = 64 : i64} : memref<1x16xi32>
-// CHECK: varlen.online_attn_grad kq {{.*}} unless({{.*}}) dk({{.*}} : tensor<?x8xf32>) dv({{.*}} : tensor<?x8xf32>) scale
+// CHECK: varlen.online_attn_grad kq {{.*}} seen({{.*}}) dk({{.*}} : tensor<?x8xf32>) dv({{.*}} : tensor<?x8xf32>) scale
 // CHECK-COUNT-2: bufferization.materialize_in_destination
 // CHECK: vector.store %{{.*}}, %[[DV]]
 // CHECK: vector.store %{{.*}}, %[[DK]]

@@ -83,14 +83,10 @@
 // CHECK-NOT: memref.prefetch %[[K]]
 // CHECK: memref.prefetch %[[V]][%{{.*}}, %{{.*}}, %c0], read, locality<2>, data
 // CHECK: memref.prefetch %[[V]][%{{.*}}, %{{.*}}, %c16], read, locality<2>, data
-// A step, whose limits hold unless all rows see all keys. Vectors without a
-// query see none.
-// CHECK: %[[BEGINS:.*]] = arith.cmpi sge
-// CHECK: %[[ENDS:.*]] = arith.cmpi sle
-// CHECK: %[[ALL:.*]] = arith.andi %[[BEGINS]], %[[ENDS]]
+// A step, with the keys that all queries see. Vectors without a query see none.
 // CHECK: %[[FULL:.*]] = arith.cmpi sgt, %{{.*}}, %c8
-// CHECK: %[[WHOLE:.*]] = arith.andi %[[FULL]], %[[ALL]]
-// CHECK: varlen.online_attn kq ins({{.*}} : tensor<16x16xf32>, tensor<?x16xf32>, tensor<?x24xf32>) limits({{.*}}) unless(%[[WHOLE]]) outs({{.*}} : tensor<24x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 2.500000e-01
+// CHECK: %[[SEEN:.*]] = arith.select %[[FULL]], %{{.*}}, %c0
+// CHECK: varlen.online_attn kq ins({{.*}} : tensor<16x16xf32>, tensor<?x16xf32>, tensor<?x24xf32>) limits({{.*}}) seen(%{{.*}}, %[[SEEN]]) outs({{.*}} : tensor<24x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 2.500000e-01
 // CHECK-COUNT-3: bufferization.materialize_in_destination
 // CHECK-NOT: varlen.online_attn
 // The parts become one in their order.

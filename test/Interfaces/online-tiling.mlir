@@ -1,11 +1,12 @@
 // REQUIRES: plugin
 // RUN: %mlir-opt-plugin %s --transform-interpreter --canonicalize --cse --split-input-file | FileCheck %s
 
-// Blocks of keys carry the state on; the limits follow the first key. Queries are
+// Blocks of keys carry the state on; the limits, and the keys that all see, follow
+// the first key. Queries are
 // rows of the state in this orientation.
 
 // CHECK-LABEL: func @qk(
-// CHECK-SAME:    %[[Q:[a-z0-9]+]]: tensor<32x64xf32>, %[[K:[a-z0-9]+]]: tensor<?x64xf32>, %[[V:[a-z0-9]+]]: tensor<?x48xf32>, %[[LO:[a-z0-9]+]]: tensor<32x1xi32>, %[[HI:[a-z0-9]+]]: tensor<32x1xi32>, %[[K0:[a-z0-9]+]]: i32, %[[WHOLE:[a-z0-9]+]]: i1, %[[ACC:[a-z0-9]+]]: tensor<32x48xf32>, %[[M:[a-z0-9]+]]: tensor<32x1xf32>, %[[L:[a-z0-9]+]]: tensor<32x1xf32>
+// CHECK-SAME:    %[[Q:[a-z0-9]+]]: tensor<32x64xf32>, %[[K:[a-z0-9]+]]: tensor<?x64xf32>, %[[V:[a-z0-9]+]]: tensor<?x48xf32>, %[[LO:[a-z0-9]+]]: tensor<32x1xi32>, %[[HI:[a-z0-9]+]]: tensor<32x1xi32>, %[[K0:[a-z0-9]+]]: i32, %[[BEGIN:[a-z0-9]+]]: index, %[[END:[a-z0-9]+]]: index, %[[ACC:[a-z0-9]+]]: tensor<32x48xf32>, %[[M:[a-z0-9]+]]: tensor<32x1xf32>, %[[L:[a-z0-9]+]]: tensor<32x1xf32>
 // CHECK:         scf.for %[[I:[a-z0-9]+]] = %{{.*}} to %{{.*}} step %c16 iter_args(%[[ACC1:.*]] = %[[ACC]], %[[M1:.*]] = %[[M]], %[[L1:.*]] = %[[L]])
 // CHECK:           scf.for %[[J:[a-z0-9]+]] = %{{.*}} to %{{.*}} step %c8 iter_args(%[[ACC2:.*]] = %[[ACC1]], %[[M2:.*]] = %[[M1]], %[[L2:.*]] = %[[L1]])
 // CHECK:             %[[KEYS:[a-z0-9]+]] = affine.min
@@ -17,14 +18,16 @@
 // CHECK-DAG:         %[[ACC_TILE:.*]] = tensor.extract_slice %[[ACC2]][%[[I]], 0] [16, 48]
 // CHECK-DAG:         %[[M_TILE:.*]] = tensor.extract_slice %[[M2]][%[[I]], 0] [16, 1]
 // CHECK-DAG:         %[[L_TILE:.*]] = tensor.extract_slice %[[L2]][%[[I]], 0] [16, 1]
+// CHECK:             %[[FROM:.*]] = arith.subi %[[BEGIN]], %[[J]] : index
+// CHECK:             %[[TO:.*]] = arith.subi %[[END]], %[[J]] : index
 // CHECK:             %[[J32:.*]] = arith.index_cast %[[J]] : index to i32
 // CHECK:             %[[FIRST:.*]] = arith.addi %[[K0]], %[[J32]] : i32
-// CHECK:             varlen.online_attn qk ins(%[[Q_TILE]], %[[K_TILE]], %[[V_TILE]] : {{.*}}) limits(%[[LO_TILE]], %[[HI_TILE]], %[[FIRST]] : {{.*}}) unless(%[[WHOLE]]) outs(%[[ACC_TILE]], %[[M_TILE]], %[[L_TILE]] : {{.*}}) scale 1.250000e-01 {some.attribute}
+// CHECK:             varlen.online_attn qk ins(%[[Q_TILE]], %[[K_TILE]], %[[V_TILE]] : {{.*}}) limits(%[[LO_TILE]], %[[HI_TILE]], %[[FIRST]] : {{.*}}) seen(%[[FROM]], %[[TO]]) outs(%[[ACC_TILE]], %[[M_TILE]], %[[L_TILE]] : {{.*}}) scale 1.250000e-01 {some.attribute}
 // CHECK-COUNT-3:     tensor.insert_slice
-func.func @qk(%q: tensor<32x64xf32>, %k: tensor<?x64xf32>, %v: tensor<?x48xf32>, %lo: tensor<32x1xi32>, %hi: tensor<32x1xi32>, %k0: i32, %whole: i1,
+func.func @qk(%q: tensor<32x64xf32>, %k: tensor<?x64xf32>, %v: tensor<?x48xf32>, %lo: tensor<32x1xi32>, %hi: tensor<32x1xi32>, %k0: i32, %begin: index, %end: index,
               %acc: tensor<32x48xf32>, %m: tensor<32x1xf32>, %l: tensor<32x1xf32>) -> (tensor<32x48xf32>, tensor<32x1xf32>, tensor<32x1xf32>) {
   %0:3 = varlen.online_attn qk ins(%q, %k, %v : tensor<32x64xf32>, tensor<?x64xf32>, tensor<?x48xf32>)
-    limits(%lo, %hi, %k0 : tensor<32x1xi32>, tensor<32x1xi32>, i32) unless(%whole)
+    limits(%lo, %hi, %k0 : tensor<32x1xi32>, tensor<32x1xi32>, i32) seen(%begin, %end)
     outs(%acc, %m, %l : tensor<32x48xf32>, tensor<32x1xf32>, tensor<32x1xf32>) scale 0.125 {some.attribute}
   return %0#0, %0#1, %0#2 : tensor<32x48xf32>, tensor<32x1xf32>, tensor<32x1xf32>
 }

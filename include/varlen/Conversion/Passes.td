@@ -61,7 +61,7 @@ def ConvertVarlenToCPU : Pass<"convert-varlen-to-cpu", "::mlir::ModuleOp"> {
     key; where a tile has one panel it is read in place if nothing has to be
     converted, and the next block is prefetched. With `kv = pairs` values are
     interleaved two by two. A panel takes one step for each block, on the keys
-    that some query of it sees, with limits, and with `unless` where all see all;
+    that some query of it sees, with limits, and with `seen`, those that all see;
     one that is mostly empty (the last of a sequence) a step for each vector of
     its queries.
 
@@ -125,7 +125,7 @@ def ConvertVarlenToCPU : Pass<"convert-varlen-to-cpu", "::mlir::ModuleOp"> {
       scf.for %k0 = %k_begin to %k_end step %c128 {
         scf.for %p = %c0 to %panels step %c1 {
           scf.if %any_visible {
-            %r:3 = varlen.online_attn kq ins(%q, %k, %v : ...) limits(%lo, %hi, %k0 : ...) unless(%whole) ...
+            %r:3 = varlen.online_attn kq ins(%q, %k, %v : ...) limits(%lo, %hi, %k0 : ...) seen(%from, %to) ...
             bufferization.materialize_in_destination %r#0 in restrict writable %acc
     ```
   }];

@@ -339,7 +339,7 @@ void QueryTileBody::emitPanelStep(const Panel &at, const KeyBlock &block,
     if (isKQ()) {
       // Vectors without a query see nothing.
       Value isFull = index.less(size - lanes, at.rows);
-      keys.whole = index.both(isFull, keys.whole);
+      keys.seenEnd = index.select(isFull, keys.seenEnd, index.constant(0));
     } else {
       // A minimum bounds the size of the scores.
       keys.size = index.min(keys.size, schedule.getKvBlock());

@@ -352,9 +352,13 @@ void SequenceTileConverter::emitPanel(const Panel &at, const KeyBlock &block) {
   emitSeen(at, block, [&](KeyRange keys) {
     Value zero = index.constant(0), width = index.constant(panel);
     // Lanes behind the last query see nothing.
-    keys.whole = index.both(keys.whole, index.lessEqual(width, at.rows));
+    keys.seenEnd =
+        index.select(index.lessEqual(width, at.rows), keys.seenEnd, zero);
+    // Limits that hide nothing are not read.
     branch(
-        keys.whole, [] {},
+        index.both(index.lessEqual(keys.seenBegin, zero),
+                   index.lessEqual(keys.size, keys.seenEnd)),
+        [] {},
         [&] {
           loop(zero, at.rows, 1, [&](Value lane) {
             emitLimits(tile.pairs.query(index, index.add(at.first, lane)),

@@ -70,10 +70,8 @@ void TileBody::emitSeen(const Panel &at, const KeyBlock &block,
                                   at.rows, from, to);
   Value isNonEmpty = index.less(begin, end);
   branch(may ? index.both(isNonEmpty, may) : isNonEmpty, [&] {
-    Value size = index.sub(end, begin);
-    body({begin, size,
-          index.both(index.lessEqual(seen.wholeBegin, from),
-                     index.lessEqual(to, seen.wholeEnd))});
+    body({begin, index.sub(end, begin), index.sub(seen.wholeBegin, from),
+          index.sub(seen.wholeEnd, from)});
   });
 }
 
@@ -92,7 +90,8 @@ void TileBody::emitStep(const Panel &at, const KeyBlock &block,
   inputs.lo = CPUTileBuilder::load(limitsLo);
   inputs.hi = CPUTileBuilder::load(limitsHi);
   inputs.k0 = from;
-  inputs.whole = keys.whole;
+  inputs.seenBegin = keys.seenBegin;
+  inputs.seenEnd = keys.seenEnd;
   StepOpInterface step = ops.step.cloneOnTiles(b, operands, inputs);
   step.setOrientation(orientation);
   for (auto [result, sum] : llvm::zip_equal(step->getResults(), sums))

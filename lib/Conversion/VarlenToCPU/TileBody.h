@@ -29,10 +29,10 @@ protected:
   struct KeyBlock {
     Value k0, keys;
   };
-  /// `size` keys of a block from `begin` on; the limits of queries count unless
-  /// `whole`.
+  /// `size` keys of a block from `begin` on. All queries of a panel see those
+  /// from `seenBegin` to before `seenEnd` of them.
   struct KeyRange {
-    Value begin, size, whole;
+    Value begin, size, seenBegin, seenEnd;
   };
 
   /// Where a number of each query, or its part of a state, is.

@@ -47,8 +47,8 @@ static bool isVectorizable(linalg::GenericOp producer,
                        [](Operation &inner) { return isLibraryCall(&inner); });
 }
 
-/// Whether the operation masks a tile; not in place, as varlen-cut-products has
-/// it done beside the products.
+/// Whether the operation masks a tile; not in place, as varlen-online-softmax
+/// has it done beside the products.
 static bool isMask(linalg::GenericOp op) {
   return !op.getBody()->getOps<HideOp>().empty() &&
          !llvm::is_contained(op.getInputs(), op.getOutputs()[0]);

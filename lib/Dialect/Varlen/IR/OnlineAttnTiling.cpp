@@ -72,6 +72,14 @@ static FailureOr<TilingResult> tileStep(
     operand = stateOf(state, tiled.generatedSlices);
     types.push_back(operand.getType());
   }
+  if (!isConstantIntValue(keys.offset, 0)) {
+    Value offset = getValueOrCreateConstantIndexOp(b, loc, keys.offset);
+    for (MutableOperandRange seen :
+         {op.getSeenBeginMutable(), op.getSeenEndMutable()})
+      for (OpOperand &key : seen)
+        operands[key.getOperandNumber()] =
+            arith::SubIOp::create(b, loc, key.get(), offset);
+  }
   // Key 0 of a tile is another key of the block.
   for (MutableOperandRange optional :
        {op.getK0Mutable(), op.getFirstKeyMutable()})

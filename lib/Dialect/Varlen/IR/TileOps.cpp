@@ -34,7 +34,8 @@ static void setInputsOf(Step step, const StepInputs &inputs) {
   assign(step.getLoMutable(), inputs.lo);
   assign(step.getHiMutable(), inputs.hi);
   assign(step.getK0Mutable(), inputs.k0);
-  assign(step.getWholeMutable(), inputs.whole);
+  assign(step.getSeenBeginMutable(), inputs.seenBegin);
+  assign(step.getSeenEndMutable(), inputs.seenEnd);
   assign(step.getPositionMutable(), inputs.position);
   assign(step.getFirstKeyMutable(), inputs.firstKey);
   step.getTablesMutable().assign(inputs.tables);
@@ -59,8 +60,12 @@ template <typename Step> static LogicalResult verifyLimits(Step op) {
                "expected all of the limits lo, hi and k0 or none, got ")
            << (op.getLo() ? 1 : 0) + (op.getHi() ? 1 : 0) + (op.getK0() ? 1 : 0)
            << " of 3";
-  if (op.getWhole() && !op.getLo())
-    return op.emitOpError("expected limits beside 'unless', got none");
+  if (static_cast<bool>(op.getSeenBegin()) !=
+      static_cast<bool>(op.getSeenEnd()))
+    return op.emitOpError("expected both ends of the keys that are seen, got 1 "
+                          "of 2");
+  if (op.getSeenBegin() && !op.getLo())
+    return op.emitOpError("expected limits beside 'seen', got none");
   if (!op.getQueries())
     return success();
   if (op.getLo())

@@ -150,8 +150,9 @@ OnlineAttnGradOp RoleEmitter::emitGradStep(const RoleShape &shape, Value q,
                                            const GradSums &sums) {
   return addScore(OnlineAttnGradOp::create(
       b, q, k, v, dout, statistic[0], statistic[1], /*lo=*/Value(),
-      /*hi=*/Value(), /*k0=*/Value(), /*whole=*/Value(), queries, keys,
-      /*position=*/Value(), /*first_key=*/Value(),
+      /*hi=*/Value(), /*k0=*/Value(), /*seen_begin=*/Value(),
+      /*seen_end=*/Value(), queries, keys, /*position=*/Value(),
+      /*first_key=*/Value(),
       /*captures=*/statistic.drop_front(2), getTables(),
       /*rows=*/ValueRange(), wrt.tableRows, /*drows=*/ValueRange(), sums.dq,
       sums.dk, sums.dv, sums.dcaptures, scaleAttr(),
@@ -230,10 +231,11 @@ ForTilesOp RoleEmitter::emitOut(AttnOp attn, const RoleShape &shape) {
         Value v = readRows(op.getV(), block, shape.block, shape);
         auto step = OnlineAttnOp::create(
             b, q, k, v, /*lo=*/Value(), /*hi=*/Value(), /*k0=*/Value(),
-            /*whole=*/Value(), t, block, /*position=*/Value(),
-            /*first_key=*/Value(), captures, getTables(), /*rows=*/ValueRange(),
-            state[0], state[1], state[2], scaleAttr(), orientation,
-            b.getI64IntegerAttr(shape.rescaleThreshold), getNumScores());
+            /*seen_begin=*/Value(), /*seen_end=*/Value(), t, block,
+            /*position=*/Value(), /*first_key=*/Value(), captures, getTables(),
+            /*rows=*/ValueRange(), state[0], state[1], state[2], scaleAttr(),
+            orientation, b.getI64IntegerAttr(shape.rescaleThreshold),
+            getNumScores());
         return addScore(step).getResults();
       });
   Value sink;

@@ -10,6 +10,7 @@
 
 #include "varlen/Dialect/Varlen/Utils/Body.h"
 #include "varlen/Dialect/Varlen/Utils/Extents.h"
+#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -162,11 +163,17 @@ Value StepBuilder::keyInBlock(ImplicitLocOpBuilder &inner) {
   return arith::IndexCastOp::create(inner, inner.getI32Type(), key);
 }
 
+Value StepBuilder::isAll(Value begin, Value end, Value tile) {
+  IndexBuilder index{b};
+  return index.both(index.lessEqual(begin, index.constant(0)),
+                    index.lessEqual(emitExtent(b, tile, 0), end));
+}
+
 Value StepBuilder::hide(Value scores, Value lo, Value hi, Value k0, Value whole,
-                        double hiddenValue) {
+                        double hiddenValue, Value init) {
   Value hidden = constant(hiddenValue);
   return elementwise(
-      {scores, lo, hi}, empty(scores, compute),
+      {scores, lo, hi}, init,
       [&](ImplicitLocOpBuilder &inner, ValueRange args) -> Value {
         // A limit that all queries share is a constant of the body.
         auto limitOf = [&](Value tile, Value element) -> Value {
@@ -183,7 +190,7 @@ Value StepBuilder::hide(Value scores, Value lo, Value hi, Value k0, Value whole,
 }
 
 Value StepBuilder::overScores(const ScoreInputs &of, Value products,
-                              ValueRange more, ScoreBody body, Type element) {
+                              ValueRange more, Value init, ScoreBody body) {
   SmallVector<Value> inputs = {products};
   llvm::append_range(inputs, more);
   if (of.position)
@@ -191,8 +198,7 @@ Value StepBuilder::overScores(const ScoreInputs &of, Value products,
   llvm::append_range(inputs, of.captures);
   llvm::append_range(inputs, of.rows);
   return elementwise(
-      inputs, empty(products, element),
-      [&](ImplicitLocOpBuilder &inner, ValueRange args) -> Value {
+      inputs, init, [&](ImplicitLocOpBuilder &inner, ValueRange args) -> Value {
         ValueRange ofMore = args.slice(1, more.size());
         ValueRange rest = args.drop_front(1 + more.size());
         // Without positions nobody reads them.

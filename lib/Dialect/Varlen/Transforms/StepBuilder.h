@@ -69,17 +69,16 @@ public:
   /// a score tile like `scores`.
   Value products(Value queries, Value keys, Value scores);
   /// What `body` makes of the arguments of the score region of `step` for each
-  /// of `products`, and of `more` score tiles there.
+  /// of `products`, and of `more` score tiles there, written to `init`.
   using ScoreBody = function_ref<Value(ImplicitLocOpBuilder &,
                                        const ScorePoint &, ValueRange more)>;
   template <typename Step>
-  Value overScores(Step step, Value products, ValueRange more, ScoreBody body,
-                   Type element = {}) {
+  Value overScores(Step step, Value products, ValueRange more, Value init,
+                   ScoreBody body) {
     ScoreInputs inputs{step.getScoreBody(), step.getPosition(),
                        step.getFirstKey(),  step.getCaptures(),
                        step.getTables(),    step.getRows()};
-    return overScores(inputs, products, more, body,
-                      element ? element : compute);
+    return overScores(inputs, products, more, init, body);
   }
   /// The scores that a step makes of products.
   template <typename Step> Value score(Step step, Value products) {
@@ -87,7 +86,7 @@ public:
     if (!region)
       return products;
     return overScores(
-        step, products, {},
+        step, products, {}, empty(products, compute),
         [&](ImplicitLocOpBuilder &inner, const ScorePoint &point, ValueRange) {
           Value score = emitScore(inner, region, point);
           return unlessHidden(inner, region, point, score, -kInfinity);
@@ -97,12 +96,17 @@ public:
   Value unlessHidden(ImplicitLocOpBuilder &inner, Block *region,
                      const ScorePoint &point, Value value, double hidden);
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  /// The score tile with `hidden` where `step` hides a key from a query.
-  template <typename Step> Value hide(Step step, Value scores, double hidden) {
+  /// The score tile with `hidden` where `step` hides a key from a query,
+  /// written to `init` if that is not null.
+  template <typename Step>
+  Value hide(Step step, Value scores, double hidden, Value init = {}) {
     if (!step.getLo())
       return scores;
-    return hide(scores, step.getLo(), step.getHi(), step.getK0(),
-                step.getWhole(), hidden);
+    Value whole;
+    if (step.getSeenBegin())
+      whole = isAll(step.getSeenBegin(), step.getSeenEnd(), step.getK());
+    return hide(scores, step.getLo(), step.getHi(), step.getK0(), whole, hidden,
+                init ? init : empty(scores, compute));
   }
 
   Operation *op;
@@ -119,7 +123,9 @@ private:
   /// In the body of a score tile: which key of its block a score is of, an i32.
   Value keyInBlock(ImplicitLocOpBuilder &inner);
   Value hide(Value scores, Value lo, Value hi, Value k0, Value whole,
-             double hidden);
+             double hidden, Value init);
+  /// Whether rows `begin` to before `end` are all that a tile has.
+  Value isAll(Value begin, Value end, Value tile);
   /// What the score region of a step reads.
   struct ScoreInputs {
     Block *region;
@@ -127,7 +133,7 @@ private:
     ValueRange captures, tables, rows;
   };
   Value overScores(const ScoreInputs &of, Value products, ValueRange more,
-                   ScoreBody body, Type element);
+                   Value init, ScoreBody body);
 };
 
 } // namespace mlir::varlen

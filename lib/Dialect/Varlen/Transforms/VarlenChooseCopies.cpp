@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace mlir::varlen {
@@ -53,52 +54,73 @@ public:
   LogicalResult run();
 
 private:
-  LogicalResult choose(linalg::ContractOp op, unsigned factor);
-  /// The tile as it lies in memory in an order, or transposed if that is one of
+  /// Lets all that reads `part`, the tile or a slice of it, read a copy.
+  LogicalResult chooseFor(Value part);
+  LogicalResult choose(linalg::ContractOp op, unsigned factor, Value part);
+  /// `part` as it lies in memory in an order, or transposed if that is one of
   /// columns; null if it does not.
-  Value read(TileOrder order);
+  Value read(Value part, TileOrder order);
 
   ToTileOp tile;
   CPUScheduleAttr schedule;
   ImplicitLocOpBuilder b;
-  DenseMap<TileOrder, Value> reads;
+  DenseMap<std::pair<Value, TileOrder>, Value> reads;
 };
 } // namespace
 
-Value CopyChooser::read(TileOrder order) {
-  Value &result = reads[order];
-  if (result)
-    return result;
+static bool isTransposed(TileOrder order) {
+  return order == TileOrder::Columns || order == TileOrder::ColumnPairs;
+}
+
+Value CopyChooser::read(Value part, TileOrder order) {
+  if (Value known = reads.lookup({part, order}))
+    return known;
+  if (auto slice = part.getDefiningOp<tensor::ExtractSliceOp>()) {
+    Value source = read(slice.getSource(), order);
+    if (!source)
+      return {};
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(slice);
+    SmallVector<OpFoldResult> offsets = slice.getMixedOffsets(),
+                              sizes = slice.getMixedSizes();
+    if (isTransposed(order)) {
+      std::swap(offsets[0], offsets[1]);
+      std::swap(sizes[0], sizes[1]);
+    }
+    return reads[{part, order}] = tensor::ExtractSliceOp::create(
+               b, source, offsets, sizes, slice.getMixedStrides());
+  }
   const auto copies = tile.getTileCopies();
   const auto *copy = llvm::find_if(
       copies, [&](const TileCopy &copy) { return copy.order == order; });
   if (copy == copies.end())
     return {};
   if (order == TileOrder::Rows || order == TileOrder::Columns)
-    return result = bufferization::ToTensorOp::create(
+    return reads[{part, order}] = bufferization::ToTensorOp::create(
                b, memref::getTensorTypeFromMemRefType(copy->memref.getType()),
                copy->memref, /*restrict=*/true);
   RankedTensorType type = tile.getTile().getType();
   if (order == TileOrder::ColumnPairs)
     type = RankedTensorType::get({type.getDimSize(1), type.getDimSize(0)},
                                  type.getElementType());
-  return result = ToTileOp::create(
+  return reads[{part, order}] = ToTileOp::create(
              b, type, {TileCopy{TileOrder::RowPairs, copy->memref}});
 }
 
-LogicalResult CopyChooser::choose(linalg::ContractOp op, unsigned factor) {
+LogicalResult CopyChooser::choose(linalg::ContractOp op, unsigned factor,
+                                  Value part) {
   Type right = getElementTypeOrSelf(op.getInputs()[1].getType());
   std::optional<TileOrder> order = getOrder(
       op, factor, schedule.getKv() == KVStorage::Pairs && right.isBF16());
   if (!order)
     return op.emitOpError("expected a product of rank-2 tiles");
-  Value source = read(*order);
+  Value source = read(part, *order);
   if (!source)
     return op.emitOpError("expected ")
            << tile.getTile().getType() << " to lie in memory in "
            << stringifyTileOrder(*order) << " for this product";
   op->setOperand(factor, source);
-  if (*order != TileOrder::Columns && *order != TileOrder::ColumnPairs)
+  if (!isTransposed(*order))
     return success();
   SmallVector<AffineMap> maps = op.getIndexingMapsArray();
   AffineMap map = maps[factor];
@@ -110,24 +132,36 @@ LogicalResult CopyChooser::choose(linalg::ContractOp op, unsigned factor) {
 }
 
 LogicalResult CopyChooser::run() {
+  if (failed(chooseFor(tile.getTile())))
+    return failure();
+  tile.erase();
+  return success();
+}
+
+LogicalResult CopyChooser::chooseFor(Value part) {
   SmallVector<OpOperand *> uses;
-  for (OpOperand &use : tile->getUses())
+  for (OpOperand &use : part.getUses())
     uses.push_back(&use);
   for (OpOperand *use : uses) {
     Operation *user = use->getOwner();
+    if (auto slice = dyn_cast<tensor::ExtractSliceOp>(user)) {
+      if (failed(chooseFor(slice.getResult())))
+        return failure();
+      slice.erase();
+      continue;
+    }
     auto contract = dyn_cast<linalg::ContractOp>(user);
     if (contract && use->getOperandNumber() < 2) {
-      if (failed(choose(contract, use->getOperandNumber())))
+      if (failed(choose(contract, use->getOperandNumber(), part)))
         return failure();
       continue;
     }
-    Value rows = read(TileOrder::Rows);
+    Value rows = read(part, TileOrder::Rows);
     if (!rows)
       return user->emitOpError("expected ")
              << tile.getTile().getType() << " to lie in memory in rows";
     use->set(rows);
   }
-  tile.erase();
   return success();
 }
 

@@ -21,12 +21,14 @@
 #include "varlen/Dialect/Varlen/Utils/TableMemory.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
@@ -69,9 +71,12 @@ private:
   VectorType vectorType(Type element) const {
     return VectorType::get({schedule.getLanes()}, element);
   }
-  Value load(Value memory, Value row, int64_t vector) {
+  /// A vector of a row, of the columns from `first` on.
+  Value load(Value memory, Value row, int64_t vector, Value first = {}) {
     Type element = cast<MemRefType>(memory.getType()).getElementType();
     Value column = at.constant(vector * schedule.getLanes());
+    if (first)
+      column = at.add(first, column);
     return vector::LoadOp::create(b, vectorType(element), memory,
                                   ValueRange{row, column});
   }
@@ -103,6 +108,16 @@ static bool hasContiguousRows(Value memory) {
 
 LogicalResult TableSums::readRows(Value rows) {
   auto type = cast<RankedTensorType>(rows.getType());
+  Value zero = at.constant(0), first = zero;
+  // A part of the queries has a slice of the rows of their panel.
+  if (auto part = rows.getDefiningOp<tensor::ExtractSliceOp>();
+      part && part.hasUnitStride() &&
+      part.getSourceType().getRank() == type.getRank() &&
+      isConstantIntValue(part.getMixedOffsets()[0], 0)) {
+    rows = part.getSource();
+    first = getValueOrCreateConstantIndexOp(b, b.getLoc(),
+                                            part.getMixedOffsets()[1]);
+  }
   auto source = rows.getDefiningOp<bufferization::ToTensorOp>();
   if (type.getDimSize(0) != 1 || type.isDynamicDim(1) ||
       type.getDimSize(1) % schedule.getLanes() != 0 || !source ||
@@ -110,9 +125,8 @@ LogicalResult TableSums::readRows(Value rows) {
     return op->emitOpError("expected rows of a table in memory, one for each "
                            "column, a multiple of ")
            << schedule.getLanes() << ", got " << type;
-  Value zero = at.constant(0);
   for (int64_t n = 0; n < type.getDimSize(1) / schedule.getLanes(); ++n)
-    tableRows.push_back(load(source.getBuffer(), zero, n));
+    tableRows.push_back(load(source.getBuffer(), zero, n, first));
   return success();
 }
 

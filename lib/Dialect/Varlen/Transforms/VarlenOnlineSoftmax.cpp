@@ -12,8 +12,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "EnclosingSchedule.h"
 #include "ScoreReference.h"
 #include "StepBuilder.h"
+#include "StepPanel.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
 #include "varlen/Dialect/Varlen/Transforms/Transforms.h"
@@ -73,8 +75,25 @@ struct OnlineAttnBuilder : StateBuilder {
                      builder),
         step(step), skipsRescaling(skipsRescaling) {}
   SmallVector<Value> emit();
+  /// The step in granules of keys.
+  SmallVector<Value> emitPanel(CPUScheduleAttr schedule);
 
 private:
+  /// Beside the sum of thousands of keys the term of one is small, and loses
+  /// places in it. So a block's are summed apart, unless p, rounded, has lost
+  /// more than that, or tensor cores keep the sum in their accumulators.
+  bool isApart() { return kq && !isRounded; }
+  /// What the sums of a block begin with, and the state with the block in it.
+  Value beginSum(Value before, Value alpha);
+  Value endSum(Value before, Value alpha, Value sum);
+  /// exp2(c * s - r(m)).
+  Value weights(Value scores, Value factor, Value minus);
+  /// The scores of a granule, and the largest one of each query so far.
+  Values emitGranule(StepPanel &panel, const StepPanel::Granule &at,
+                     ValueRange state);
+  /// p of a group, as the second product reads it, and its sum.
+  Values emitWeights(StepPanel &panel, const StepPanel::Group &group,
+                     const Reference &to, Value scores, Value p, Value sum);
   /// The accumulator times `alpha`.
   Value rescaleAcc(Value alpha);
 
@@ -89,16 +108,31 @@ struct OnlineAttnGradBuilder : StepBuilder {
       : StepBuilder(step, step.getOrientation(), step.getLse(), builder),
         step(step) {}
   SmallVector<Value> emit();
+  /// The gradients in granules of keys.
+  SmallVector<Value> emitPanel(CPUScheduleAttr schedule);
 
 private:
-  /// exp(scale * s - lse), which is at most 1.
-  Value probabilities(Value s);
+  /// exp(scale * s - lse), which is at most 1, written to `init` if that is not
+  /// null; 0 where a key is hidden, if `hides`.
+  Value probabilities(Value products, bool hides, Value init = {});
+  /// ds, as probabilities; adds the gradients of captures to `dcaptures`.
+  Value scoreGradients(Value products, Value p, Value dp, bool hides,
+                       SmallVectorImpl<Value> &dcaptures, Value init = {});
   /// The cotangents of an argument of the score region, or of a lookup in it,
-  /// for those of scores.
-  Value pullBack(Value products, Value dscores, Value source);
+  /// for those of scores, written to `init` if that is not null.
+  Value pullBack(Value products, Value dscores, Value source, Value init = {});
   /// Adds to the gradient of a table, a capture, what its lookups do.
-  void addToTable(Value products, Value dscores, unsigned capture,
+  void addToTable(Value products, Value dscores, unsigned capture, bool hides,
                   Value gradient, Value rows);
+  /// Whether some result is made of ds.
+  bool needsScoreGradients() {
+    return step.getDq() || step.getDk() || !step.getWrtCaptures().empty();
+  }
+  /// p and ds of a granule, and the gradients of captures.
+  Values emitGranule(StepPanel &panel, const StepPanel::Granule &at,
+                     ValueRange state);
+  SmallVector<Value> getResults(Value dq, Value dk, Value dv,
+                                ValueRange dcaptures);
 
   OnlineAttnGradOp step;
 };
@@ -154,6 +188,25 @@ Value OnlineAttnBuilder::rescaleAcc(Value alpha) {
   return RescaleOp::create(b, acc.getType(), acc, alpha);
 }
 
+Value OnlineAttnBuilder::beginSum(Value before, Value alpha) {
+  return isApart() ? fill(0.0, empty(before, compute))
+                   : multiply(before, alpha);
+}
+
+Value OnlineAttnBuilder::endSum(Value before, Value alpha, Value sum) {
+  if (!isApart())
+    return sum;
+  return elementwise({before, alpha, sum}, /*init=*/before,
+                     bodyOf<math::FmaOp>);
+}
+
+Value OnlineAttnBuilder::weights(Value scores, Value factor, Value minus) {
+  return elementwise({scores, factor, minus}, empty(scores, compute),
+                     [&](ImplicitLocOpBuilder &inner, ValueRange args) {
+                       return weight(inner, args);
+                     });
+}
+
 SmallVector<Value> OnlineAttnBuilder::emit() {
   Value m = step.getM();
   Value s =
@@ -164,88 +217,205 @@ SmallVector<Value> OnlineAttnBuilder::emit() {
       reduce(s, fill(-kInfinity, empty(m, compute)), bodyOf<arith::MaxNumFOp>);
   Reference to = getReference(m, top, step.getRescaleThreshold());
   Value alpha = rescaling(m, to);
-  // Beside the sum of thousands of keys the term of one is small, and loses
-  // places in it. So a block's are summed apart, unless p, rounded, has lost
-  // more than that, or tensor cores keep the sum in their accumulators.
-  bool isApart = kq && !isRounded;
-  auto beginApart = [&](Value before) {
-    return fill(0.0, empty(before, compute));
-  };
-  auto endSum = [&](Value before, Value sum) {
-    if (!isApart)
-      return sum;
-    return elementwise({before, alpha, sum}, /*init=*/before,
-                       bodyOf<math::FmaOp>);
-  };
-  Value lBegin =
-      isApart ? beginApart(step.getL()) : multiply(step.getL(), alpha);
+  Value lBegin = beginSum(step.getL(), alpha);
 
-  Value p = elementwise({s, to.factor, to.minus}, empty(s, compute),
-                        [&](ImplicitLocOpBuilder &inner, ValueRange args) {
-                          return weight(inner, args);
-                        });
+  Value p = weights(s, to.factor, to.minus);
   Value lSum = reduce(p, lBegin, bodyOfSum);
-  Value lNew = endSum(step.getL(), lSum);
+  Value lNew = endSum(step.getL(), alpha, lSum);
 
   // The tensor cores and dot instructions want both factors in one type.
   p = round(p, step.getV());
 
-  Value accBegin = isApart ? beginApart(step.getAcc()) : rescaleAcc(alpha);
+  Value accBegin =
+      isApart() ? beginSum(step.getAcc(), alpha) : rescaleAcc(alpha);
   Value accSum = kq ? contract(step.getV(), p, accBegin, {2, 0}, {2, 1})
                     : contract(p, step.getV(), accBegin, {0, 2}, {2, 1});
-  return {endSum(step.getAcc(), accSum), to.m, lNew};
+  return {endSum(step.getAcc(), alpha, accSum), to.m, lNew};
 }
 
-Value OnlineAttnGradBuilder::probabilities(Value s) {
+Values OnlineAttnBuilder::emitGranule(StepPanel &panel,
+                                      const StepPanel::Granule &at,
+                                      ValueRange state) {
+  return panel.forSeeing(at, [&](const StepPanel::Queries &queries) {
+    OwningOpRef<OnlineAttnOp> part = panel.cut(step, queries, at.row);
+    Value tile = state[0], top = panel.sliceColumns(state[1], queries);
+    Value s = products(panel.sliceRows(step.getQ(), queries),
+                       panel.sliceRows(step.getK(), at.row),
+                       panel.sliceGranule(tile, at.row, queries));
+    s = score(*part, s);
+    auto insert = [&](Value s) {
+      return panel.insert(s, tile, {at.row, queries.column});
+    };
+    auto hidden = [&](Value s) {
+      return hide(*part, s, -kInfinity, /*init=*/s);
+    };
+    if (queries.width == at.group.width) {
+      tile = insert(s);
+      tile = emitChoice(
+                 b, panel.isSeen(at), [&] { return Values{tile}; },
+                 [&] {
+                   return Values{insert(
+                       hidden(panel.sliceGranule(tile, at.row, queries)))};
+                 })
+                 .front();
+      s = panel.sliceGranule(tile, at.row, queries);
+    } else {
+      s = hidden(s);
+      tile = insert(s);
+    }
+    // Apart from those before: what begins with -inf is known to be no NaN.
+    Value own = reduce(s, fill(-kInfinity, empty(top, compute)),
+                       bodyOf<arith::MaxNumFOp>);
+    top = elementwise({top, own}, /*init=*/top, bodyOf<arith::MaxNumFOp>);
+    return Values{tile, panel.insertColumns(top, state[1], queries)};
+  });
+}
+
+Values OnlineAttnBuilder::emitWeights(StepPanel &panel,
+                                      const StepPanel::Group &group,
+                                      const Reference &to, Value scores,
+                                      Value p, Value sum) {
+  for (const StepPanel::Queries &queries : group.vectors) {
+    SmallVector<OpFoldResult> offsets = {queries.keys.begin, queries.column},
+                              sizes = {panel.getLength(queries.keys),
+                                       b.getIndexAttr(queries.width)};
+    Value part = weights(panel.slice(isRounded ? scores : p, offsets, sizes),
+                         panel.sliceColumns(to.factor, queries),
+                         panel.sliceColumns(to.minus, queries));
+    Value added = reduce(part, panel.sliceColumns(sum, queries), bodyOfSum);
+    sum = panel.insertColumns(added, sum, queries);
+    p = panel.insert(round(part, step.getV()), p, offsets);
+  }
+  return {p, sum};
+}
+
+SmallVector<Value> OnlineAttnBuilder::emitPanel(CPUScheduleAttr schedule) {
+  Value m = step.getM(), acc = step.getAcc();
+  StepPanel panel(b, schedule, step, getExtents(b, step.getK())[0]);
+  Value scores = emptyScores(step.getQ(), step.getK());
+  Values state = {scores, fill(-kInfinity, empty(m, compute))};
+  state = panel.forEachGroup(
+      state, [&](const StepPanel::Group &group, ValueRange state) {
+        return panel.forEachGranule(
+            group, state, [&](const StepPanel::Granule &at, ValueRange state) {
+              return emitGranule(panel, at, state);
+            });
+      });
+  scores = state[0];
+  Reference to = getReference(m, state[1], step.getRescaleThreshold());
+  Value alpha = rescaling(m, to);
+
+  // The second product wants both factors in one type.
+  Value p = scores;
+  if (isRounded)
+    p = tensor::EmptyOp::create(b, getExtents(b, scores),
+                                elementOf(step.getV()));
+  Values sums = {p, beginSum(step.getL(), alpha), acc};
+  sums = panel.forEachGroup(
+      sums, [&](const StepPanel::Group &group, ValueRange state) {
+        Values next = emitWeights(panel, group, to, scores, state[0], state[1]);
+        Value factor = panel.sliceColumns(alpha, group);
+        next.push_back(
+            panel.forEachRows(state[2], group, [&](Value row, Value part) {
+              Value sum = panel.addGroup(group, step.getV(), row, next[0],
+                                         beginSum(part, factor));
+              return endSum(part, factor, sum);
+            }));
+        return next;
+      });
+  return {sums[2], to.m, endSum(step.getL(), alpha, sums[1])};
+}
+
+Value OnlineAttnGradBuilder::probabilities(Value products, bool hides,
+                                           Value init) {
   double scale = step.getScale().convertToDouble();
   bool isNatural = step.getNatural();
+  Value s = score(step, products);
   Value c = constant(isNatural ? scale : scale * M_LOG2E);
   Value zero = constant(0.0), log2e = constant(M_LOG2E);
-  return elementwise({s, negate(step.getLse())}, empty(s, compute),
-                     [&](ImplicitLocOpBuilder &inner, ValueRange args) {
-                       Value x =
-                           math::FmaOp::create(inner, args[0], c, args[1]);
-                       // The scores that made lse were summed in another order.
-                       x = arith::MinimumFOp::create(inner, x, zero);
-                       if (isNatural)
-                         x = arith::MulFOp::create(inner, x, log2e);
-                       return exp2(inner, x);
-                     });
+  Value p = elementwise(
+      {s, negate(step.getLse())}, init && !hides ? init : empty(s, compute),
+      [&](ImplicitLocOpBuilder &inner, ValueRange args) {
+        Value x = math::FmaOp::create(inner, args[0], c, args[1]);
+        // The scores that made lse were summed in another
+        // order.
+        x = arith::MinimumFOp::create(inner, x, zero);
+        if (isNatural)
+          x = arith::MulFOp::create(inner, x, log2e);
+        return exp2(inner, x);
+      });
+  // Hidden by value, not by a score of -inf: lse may be anything there.
+  return hides ? hide(step, p, 0.0, init) : p;
 }
 
 Value OnlineAttnGradBuilder::pullBack(Value products, Value dscores,
-                                      Value source) {
-  return overScores(step, products, dscores,
-                    [&](ImplicitLocOpBuilder &inner, const ScorePoint &point,
-                        ValueRange more) {
-                      Block *region = step.getScoreBody();
-                      Value cotangent =
-                          emitScoreVJP(inner, inner.getLoc(), region, point,
-                                       more[0], source);
-                      return unlessHidden(inner, region, point, cotangent, 0.0);
-                    });
+                                      Value source, Value init) {
+  return overScores(
+      step, products, dscores, init ? init : empty(products, compute),
+      [&](ImplicitLocOpBuilder &inner, const ScorePoint &point,
+          ValueRange more) {
+        Block *region = step.getScoreBody();
+        Value cotangent =
+            emitScoreVJP(inner, inner.getLoc(), region, point, more[0], source);
+        return unlessHidden(inner, region, point, cotangent, 0.0);
+      });
 }
 
 void OnlineAttnGradBuilder::addToTable(Value products, Value dscores,
-                                       unsigned capture, Value gradient,
-                                       Value rows) {
+                                       unsigned capture, bool hides,
+                                       Value gradient, Value rows) {
   for (LookupOp lookup : getScoreLookups(step.getScoreBody(), capture)) {
     auto pulled = [&] {
-      return hide(step, pullBack(products, dscores, lookup.getEntry()), 0.0);
+      Value terms = pullBack(products, dscores, lookup.getEntry());
+      return hides ? hide(step, terms, 0.0) : terms;
     };
     if (isKeyTable(step.getScoreBody(), capture)) {
       AddKeysOp::create(b, pulled(), gradient, rows, step.getFirstKey());
       continue;
     }
-    Value index = overScores(
-        step, products, {},
-        [&](ImplicitLocOpBuilder &inner, const ScorePoint &point, ValueRange) {
-          return emitIndex(inner, point, lookup);
-        },
-        b.getI32Type());
+    Value index =
+        overScores(step, products, {}, empty(products, b.getI32Type()),
+                   [&](ImplicitLocOpBuilder &inner, const ScorePoint &point,
+                       ValueRange) { return emitIndex(inner, point, lookup); });
     Value values = pulled();
     ScatterAddOp::create(b, values, index, gradient, rows);
   }
+}
+
+Value OnlineAttnGradBuilder::scoreGradients(Value products, Value p, Value dp,
+                                            bool hides,
+                                            SmallVectorImpl<Value> &dcaptures,
+                                            Value init) {
+  Block *region = step.getScoreBody();
+  auto unhidden = [&](Value tile) {
+    return hides ? hide(step, tile, 0.0) : tile;
+  };
+  Value ds =
+      elementwise({p, dp, step.getDelta()},
+                  init && !hides && !region ? init : empty(p, compute),
+                  [](ImplicitLocOpBuilder &inner, ValueRange args) -> Value {
+                    Value x = arith::SubFOp::create(inner, args[1], args[2]);
+                    return arith::MulFOp::create(inner, args[0], x);
+                  });
+  ValueRange dtables = step.getDtables(), drows = step.getDrows();
+  MutableArrayRef<Value> sums = dcaptures;
+  for (int64_t number : step.getWrtCaptures()) {
+    if (isTable(region, number)) {
+      addToTable(products, ds, number, hides, dtables.front(), drows.front());
+      dtables = dtables.drop_front();
+      drows = drows.drop_front();
+      continue;
+    }
+    Value argument = region->getArgument(Captures + number);
+    sums.front() = reduce(unhidden(pullBack(products, ds, argument)),
+                          sums.front(), bodyOfSum);
+    sums = sums.drop_front();
+  }
+  if (region)
+    ds = pullBack(products, ds, region->getArgument(Score),
+                  hides ? Value() : init);
+  // A p of 0 does not hide a NaN.
+  return hides ? hide(step, ds, 0.0, init) : ds;
 }
 
 SmallVector<Value> OnlineAttnGradBuilder::emit() {
@@ -255,54 +425,139 @@ SmallVector<Value> OnlineAttnGradBuilder::emit() {
   auto multiplyDout = [&] {
     return products(step.getDout(), step.getV(), empty(s, compute));
   };
-  bool hasDp = dq || dk || !step.getWrtCaptures().empty();
   Value dp;
-  if (hasDp && step.getScoresFirst())
+  if (needsScoreGradients() && step.getScoresFirst())
     dp = multiplyDout();
-  // Hidden by value, not by a score of -inf: lse may be anything there.
-  Value p = hide(step, probabilities(score(step, s)), 0.0);
+  Value p = probabilities(s, /*hides=*/true);
   // The queries are the reduction of dk and dv, the keys that of dq.
   SmallVector<unsigned> keysFirst = {0, 2}, queriesFirst = {2, 0};
   if (!kq)
     std::swap(keysFirst, queriesFirst);
 
-  SmallVector<Value> dcaptures;
+  SmallVector<Value> dcaptures(step.getDcaptures());
   if (dv)
     dv = contract(round(p, step.getDout()), step.getDout(), dv, keysFirst,
                   {2, 1});
-  if (hasDp) {
+  if (needsScoreGradients()) {
     if (!dp)
       dp = multiplyDout();
-    Value ds =
-        elementwise({p, dp, step.getDelta()}, empty(p, compute),
-                    [](ImplicitLocOpBuilder &inner, ValueRange args) -> Value {
-                      Value x = arith::SubFOp::create(inner, args[1], args[2]);
-                      return arith::MulFOp::create(inner, args[0], x);
-                    });
-    Block *region = step.getScoreBody();
-    ValueRange sums = step.getDcaptures(), dtables = step.getDtables(),
-               drows = step.getDrows();
-    for (int64_t number : step.getWrtCaptures()) {
-      if (isTable(region, number)) {
-        addToTable(s, ds, number, dtables.front(), drows.front());
-        dtables = dtables.drop_front();
-        drows = drows.drop_front();
-        continue;
-      }
-      Value argument = region->getArgument(Captures + number);
-      dcaptures.push_back(reduce(hide(step, pullBack(s, ds, argument), 0.0),
-                                 sums.front(), bodyOfSum));
-      sums = sums.drop_front();
-    }
-    if (region)
-      ds = pullBack(s, ds, region->getArgument(Score));
-    // A p of 0 does not hide a NaN.
-    ds = round(hide(step, ds, 0.0), step.getQ());
+    Value ds = scoreGradients(s, p, dp, /*hides=*/true, dcaptures);
+    ds = round(ds, step.getQ());
     if (dk)
       dk = contract(ds, step.getQ(), dk, keysFirst, {2, 1});
     if (dq)
       dq = contract(ds, step.getK(), dq, queriesFirst, {2, 1});
   }
+  return getResults(dq, dk, dv, dcaptures);
+}
+
+Values OnlineAttnGradBuilder::emitGranule(StepPanel &panel,
+                                          const StepPanel::Granule &at,
+                                          ValueRange state) {
+  const StepPanel::Group &group = at.group;
+  bool needsDs = needsScoreGradients();
+  // Products, of one vector of queries if the other sees no key.
+  auto emptyGranule = [&](Type element) -> Value {
+    return tensor::EmptyOp::create(
+        b, SmallVector<int64_t>{kGranule, group.width}, element);
+  };
+  Values scores = {emptyGranule(compute)};
+  if (needsDs)
+    scores.push_back(emptyGranule(compute));
+  scores = panel.forSeeing(at, [&](const StepPanel::Queries &queries) {
+    StepPanel::Queries own = queries;
+    own.column = panel.getOffset(group, queries);
+    auto emit = [&](Value ofQueries, Value ofKeys, Value tile) {
+      Value products = this->products(panel.sliceRows(ofQueries, queries),
+                                      panel.sliceRows(ofKeys, at.row),
+                                      panel.sliceColumns(tile, own));
+      return panel.insertColumns(products, tile, own);
+    };
+    Values next = {emit(step.getQ(), step.getK(), scores[0])};
+    if (needsDs)
+      next.push_back(emit(step.getDout(), step.getV(), scores[1]));
+    return next;
+  });
+
+  // p and ds, in the tiles that other products read if they are not rounded for
+  // these.
+  Value zero = IndexBuilder{b}.constant(0);
+  struct Tile {
+    Value all, work, row, column;
+  };
+  SmallVector<Tile> tiles;
+  for (Value all : state.take_front(scores.size()))
+    tiles.push_back(elementOf(all) == compute
+                        ? Tile{all, all, at.row, group.column}
+                        : Tile{all, emptyGranule(compute), zero, zero});
+  OwningOpRef<OnlineAttnGradOp> part = panel.cut(step, group, at.row);
+  auto emit = [&](bool hides) {
+    OnlineAttnGradBuilder of(*part, b);
+    auto placeOf = [&](const Tile &tile) {
+      return panel.slice(
+          tile.work, {tile.row, tile.column},
+          {b.getIndexAttr(kGranule), b.getIndexAttr(group.width)});
+    };
+    auto insert = [&](Value part, const Tile &tile) {
+      return panel.insert(part, tile.work, {tile.row, tile.column});
+    };
+    Value p = of.probabilities(scores[0], hides, placeOf(tiles[0]));
+    Values next = {insert(p, tiles[0])};
+    if (needsDs) {
+      SmallVector<Value> dcaptures;
+      for (Value sums : state.drop_front(2))
+        dcaptures.push_back(panel.sliceColumns(sums, group));
+      Value ds = of.scoreGradients(scores[0], p, scores[1], hides, dcaptures,
+                                   placeOf(tiles[1]));
+      next.push_back(insert(ds, tiles[1]));
+      for (auto [sums, own] : llvm::zip_equal(state.drop_front(2), dcaptures))
+        next.push_back(panel.insertColumns(own, sums, group));
+    }
+    return next;
+  };
+  Values next = Values(emitChoice(
+      b, panel.isSeen(at), [&] { return emit(/*hides=*/false); },
+      [&] { return emit(/*hides=*/true); }));
+  for (auto [tile, result] : llvm::zip(tiles, next))
+    if (tile.all != tile.work)
+      result = panel.insert(round(result, tile.all), tile.all,
+                            {at.row, group.column});
+  return next;
+}
+
+SmallVector<Value> OnlineAttnGradBuilder::emitPanel(CPUScheduleAttr schedule) {
+  StepPanel panel(b, schedule, step, getExtents(b, step.getK())[0]);
+  Value scores = emptyScores(step.getQ(), step.getK());
+  auto emptyLike = [&](Value factor) -> Value {
+    return tensor::EmptyOp::create(b, getExtents(b, scores), elementOf(factor));
+  };
+  Values state = {emptyLike(step.getDout())};
+  if (needsScoreGradients()) {
+    state.push_back(emptyLike(step.getQ()));
+    llvm::append_range(state, step.getDcaptures());
+  }
+  state = panel.forEachGroup(
+      state, [&](const StepPanel::Group &group, ValueRange state) {
+        return panel.forEachGranule(
+            group, state, [&](const StepPanel::Granule &at, ValueRange state) {
+              return emitGranule(panel, at, state);
+            });
+      });
+  Value dq = step.getDq(), dk = step.getDk(), dv = step.getDv();
+  if (dv)
+    dv = panel.addToKeys(state[0], step.getDout(), dv);
+  if (dk)
+    dk = panel.addToKeys(state[1], step.getQ(), dk);
+  if (dq)
+    dq = panel.addToQueries(state[1], step.getK(), dq);
+  return getResults(
+      dq, dk, dv,
+      ArrayRef(state).drop_front(std::min<size_t>(state.size(), 2)));
+}
+
+SmallVector<Value> OnlineAttnGradBuilder::getResults(Value dq, Value dk,
+                                                     Value dv,
+                                                     ValueRange dcaptures) {
   SmallVector<Value> gradients = {dq, dk, dv};
   llvm::erase(gradients, Value());
   llvm::append_range(gradients, dcaptures);
@@ -313,8 +568,16 @@ SmallVector<Value> OnlineAttnGradBuilder::emit() {
 // What each operation becomes
 //===----------------------------------------------------------------------===//
 
+/// On a CPU the keys that queries see are bounds of loops.
+template <typename Builder, typename Step>
+static SmallVector<Value> writeStep(Builder builder, Step step) {
+  CPUScheduleAttr schedule = getEnclosingSchedule(step);
+  return StepPanel::isPanel(step, schedule) ? builder.emitPanel(schedule)
+                                            : builder.emit();
+}
+
 static SmallVector<Value> write(OnlineAttnGradOp step, OpBuilder &builder) {
-  return OnlineAttnGradBuilder(step, builder).emit();
+  return writeStep(OnlineAttnGradBuilder(step, builder), step);
 }
 
 /// The union of two states: acc, m and l.
@@ -438,7 +701,7 @@ struct OnlineAttnPattern : OpRewritePattern<OnlineAttnOp> {
   LogicalResult matchAndRewrite(OnlineAttnOp step,
                                 PatternRewriter &rewriter) const override {
     OnlineAttnBuilder builder(step, skipsRescaling, rewriter);
-    rewriter.replaceOp(step, builder.emit());
+    rewriter.replaceOp(step, writeStep(builder, step));
     return success();
   }
 

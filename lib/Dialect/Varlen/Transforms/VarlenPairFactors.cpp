@@ -23,7 +23,9 @@
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/PatternMatch.h"
 
 namespace mlir::varlen {
 #define GEN_PASS_DEF_VARLENPAIRFACTORS
@@ -42,8 +44,44 @@ static OpFoldResult halve(ImplicitLocOpBuilder &b, OpFoldResult value) {
   return at.cast(in.div(in.cast(cast<Value>(value)), 2));
 }
 
+/// Whether an extent or offset is even, as far as the operations that compute
+/// it say.
+static bool isEven(OpFoldResult value) {
+  if (std::optional<int64_t> constant = getConstantIntValue(value))
+    return *constant % 2 == 0;
+  auto number = cast<Value>(value);
+  if (auto argument = dyn_cast<BlockArgument>(number)) {
+    auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+    return loop && argument == loop.getInductionVar() &&
+           isEven(loop.getLowerBound()) && isEven(loop.getStep());
+  }
+  Operation *op = number.getDefiningOp();
+  auto isEvenValue = [](Value operand) { return isEven(operand); };
+  if (isa<arith::MulIOp>(op))
+    return llvm::any_of(op->getOperands(), isEvenValue);
+  if (auto select = dyn_cast<arith::SelectOp>(op))
+    return isEven(select.getTrueValue()) && isEven(select.getFalseValue());
+  return isa<arith::AddIOp, arith::SubIOp, arith::MinSIOp, arith::MaxSIOp,
+             arith::IndexCastOp>(op) &&
+         llvm::all_of(op->getOperands(), isEvenValue);
+}
+
+/// Whether a part of a tile has both or none of two neighbours in a dimension.
+static bool hasPairs(OffsetSizeAndStrideOpInterface part, int64_t dim) {
+  return isEven(part.getMixedOffsets()[dim]) &&
+         isEven(part.getMixedSizes()[dim]);
+}
+
+/// Whether a tile is, or is part of, one in memory.
+static bool isInMemory(Value tile) {
+  while (auto part = tile.getDefiningOp<tensor::ExtractSliceOp>())
+    tile = part.getSource();
+  return isa_and_present<ToTileOp>(tile.getDefiningOp());
+}
+
 namespace {
-/// Finds or makes the pairs of the factors of a block's products.
+/// Finds or makes the pairs of the factors of a block's products. Loops that
+/// compute a tile part by part are replaced by ones that carry its pairs, too.
 class PairBuilder {
 public:
   /// A tile [depth, columns] as [depth / 2, columns, 2].
@@ -53,8 +91,10 @@ public:
 
 private:
   FailureOr<Value> insert(ImplicitLocOpBuilder &b, tensor::InsertSliceOp op);
+  FailureOr<Value> carry(scf::ForOp loop, unsigned number);
 
-  DenseMap<Value, Value> rowPairs, neighbours;
+  using Pairs = DenseMap<Value, Value>;
+  Pairs rowPairs, neighbours;
 };
 } // namespace
 
@@ -136,18 +176,64 @@ FailureOr<Value> PairBuilder::insert(ImplicitLocOpBuilder &b,
       .getResult();
 }
 
+/// The pairs of a tile that a loop carries, from one that carries them.
+FailureOr<Value> PairBuilder::carry(scf::ForOp loop, unsigned number) {
+  FailureOr<Value> init = getRowPairs(loop.getInitArgs()[number]);
+  if (failed(init))
+    return failure();
+  auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
+  Value carried = loop.getRegionIterArgs()[number];
+  bool isDone = true;
+  auto emitPairs = [&](OpBuilder &, Location, ArrayRef<BlockArgument> added) {
+    rowPairs[carried] = added.front();
+    FailureOr<Value> pairs = getRowPairs(yield.getOperand(number));
+    isDone = succeeded(pairs);
+    return SmallVector<Value>{isDone ? *pairs : Value(added.front())};
+  };
+  IRRewriter rewriter(loop.getContext());
+  rewriter.setInsertionPoint(loop);
+  SmallVector<Value> before(loop.getRegionIterArgs());
+  llvm::append_range(before, loop.getResults());
+  FailureOr<LoopLikeOpInterface> next = loop.replaceWithAdditionalYields(
+      rewriter, *init, /*replaceInitOperandUsesInLoop=*/false, emitPairs);
+  if (failed(next) || !isDone)
+    return failure();
+  // What the loop before carried and returned has another name now.
+  auto after = cast<scf::ForOp>(next->getOperation());
+  SmallVector<Value> renamed(after.getRegionIterArgs().drop_back());
+  llvm::append_range(renamed, after.getResults().drop_back());
+  for (Pairs *pairs : {&rowPairs, &neighbours})
+    for (auto [from, to] : llvm::zip_equal(before, renamed)) {
+      for (auto &entry : *pairs)
+        if (entry.second == from)
+          entry.second = to;
+      if (Value known = pairs->lookup(from)) {
+        pairs->erase(from);
+        (*pairs)[to] = known;
+      }
+    }
+  return rowPairs[after.getResult(number)] = after.getResults().back();
+}
+
 FailureOr<Value> PairBuilder::getRowPairs(Value tile) {
   if (Value known = rowPairs.lookup(tile))
     return known;
+  if (auto loop = tile.getDefiningOp<scf::ForOp>())
+    return carry(loop, cast<OpResult>(tile).getResultNumber());
   ImplicitLocOpBuilder b(tile.getLoc(), tile.getContext());
   b.setInsertionPointAfterValue(tile);
-  if (auto op = tile.getDefiningOp<tensor::ExtractSliceOp>()) {
-    FailureOr<Value> pairs = getRowPairs(op.getSource());
+  auto part = tile.getDefiningOp<tensor::ExtractSliceOp>();
+  if (part && !hasPairs(part, /*dim=*/0) && isInMemory(part))
+    return part.emitOpError("expected rows of pairs in memory to begin and end "
+                            "at multiples of two");
+  if (part && hasPairs(part, /*dim=*/0)) {
+    FailureOr<Value> pairs = getRowPairs(part.getSource());
     if (failed(pairs))
       return failure();
-    return rowPairs[tile] = slice(b, op, *pairs, /*halved=*/0);
+    return rowPairs[tile] = slice(b, part, *pairs, /*halved=*/0);
   }
-  if (auto op = tile.getDefiningOp<tensor::InsertSliceOp>()) {
+  if (auto op = tile.getDefiningOp<tensor::InsertSliceOp>();
+      op && hasPairs(op, /*dim=*/0)) {
     FailureOr<Value> pairs = insert(b, op);
     if (failed(pairs))
       return failure();
@@ -187,7 +273,8 @@ FailureOr<Value> PairBuilder::getNeighbours(Value tile) {
     return known;
   ImplicitLocOpBuilder b(tile.getLoc(), tile.getContext());
   b.setInsertionPointAfterValue(tile);
-  if (auto op = tile.getDefiningOp<tensor::ExtractSliceOp>()) {
+  if (auto op = tile.getDefiningOp<tensor::ExtractSliceOp>();
+      op && hasPairs(op, /*dim=*/1)) {
     FailureOr<Value> pairs = getNeighbours(op.getSource());
     if (failed(pairs))
       return failure();
@@ -209,14 +296,18 @@ static bool isProduct(linalg::ContractOp op) {
 }
 
 static LogicalResult pairFactors(linalg::ContractOp op, PairBuilder &pairs) {
-  Value lhs = op.getInputs()[0], rhs = op.getInputs()[1];
+  Value rhs = op.getInputs()[1];
   bool isRowFirst = op.getIndexingMapsArray()[0].getDimPosition(0) == 0;
   int64_t depth = cast<RankedTensorType>(rhs.getType()).getDimSize(0);
   if (!ShapedType::isDynamic(depth) && depth % 2 != 0)
     return op.emitOpError("expected an even depth of pairs, got ") << depth;
+  // The second one may replace the loop that the first one is a result of.
+  FailureOr<Value> right = pairs.getRowPairs(rhs);
+  if (failed(right))
+    return failure();
+  Value lhs = op.getInputs()[0];
   FailureOr<Value> left =
       isRowFirst ? pairs.getNeighbours(lhs) : pairs.getRowPairs(lhs);
-  FailureOr<Value> right = pairs.getRowPairs(rhs);
   if (failed(left) || failed(right))
     return failure();
   ImplicitLocOpBuilder b(op.getLoc(), op);

@@ -142,15 +142,15 @@ func.func @hi(
 
 // -----
 
-// There must be something that does not hold.
-func.func @unless(
+// There must be something that is hidden.
+func.func @seen(
     %q: tensor<32x64xf32>, %k: tensor<16x64xf32>, %v: tensor<16x48xf32>, %dout: tensor<32x48xf32>,
-    %lse: tensor<32x1xf32>, %delta: tensor<32x1xf32>, %dq: tensor<32x64xf32>, %whole: i1) {
-  // expected-error @below {{expected limits beside 'unless', got none}}
+    %lse: tensor<32x1xf32>, %delta: tensor<32x1xf32>, %dq: tensor<32x64xf32>, %begin: index, %end: index) {
+  // expected-error @below {{expected limits beside 'seen', got none}}
   %r = varlen.online_attn_grad qk
       ins(%q, %k, %v, %dout, %lse, %delta : tensor<32x64xf32>, tensor<16x64xf32>,
           tensor<16x48xf32>, tensor<32x48xf32>, tensor<32x1xf32>, tensor<32x1xf32>)
-      unless(%whole) dq(%dq : tensor<32x64xf32>) scale 0.125
+      seen(%begin, %end) dq(%dq : tensor<32x64xf32>) scale 0.125
   return
 }
 
@@ -255,7 +255,7 @@ func.func @none(%t: tensor<8x8xf32>, %m: tensor<8x1xf32>) {
 func.func @one_limit(%t: tensor<8x8xf32>, %m: tensor<8x1xf32>, %lo: tensor<8x1xi32>) {
   // expected-error @below {{expected all of the limits lo, hi and k0 or none, got 1 of 3}}
   %0 = "varlen.online_attn_grad"(%t, %t, %t, %t, %m, %m, %lo, %t) <{
-      operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0>,
+      operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0>,
       orientation = #varlen<orientation qk>, scale = 1.0 : f64}>
       : (tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>,
          tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x1xi32>, tensor<8x8xf32>)
@@ -270,7 +270,7 @@ func.func @results(%t: tensor<8x8xf32>, %m: tensor<8x1xf32>) {
   // expected-error @below {{inferred type(s) 'tensor<8x8xf32>' are incompatible with return type(s) of operation 'tensor<8x8xf32>', 'tensor<8x8xf32>'}}
   // expected-error @below {{failed to infer returned types}}
   %0:2 = "varlen.online_attn_grad"(%t, %t, %t, %t, %m, %m, %t) <{
-      operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0>,
+      operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0>,
       orientation = #varlen<orientation qk>, scale = 1.0 : f64}>
       : (tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>,
          tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x8xf32>)

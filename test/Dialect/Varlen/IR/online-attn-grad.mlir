@@ -24,14 +24,14 @@ func.func @qk(%q: tensor<32x64xbf16>, %k: tensor<16x64xbf16>, %v: tensor<16x48xb
 // that are known at run time.
 // CHECK-LABEL: func.func @kq
 // CHECK: %dk, %dv = varlen.online_attn_grad kq
-// CHECK-SAME: limits(%{{.*}}, %{{.*}}, %{{.*}} : tensor<1x?xi32>, tensor<1x?xi32>, i32) unless(%{{.*}}) dk(%{{.*}} : tensor<?x64xf32>) dv(%{{.*}} : tensor<?x?xf32>) scale
+// CHECK-SAME: limits(%{{.*}}, %{{.*}}, %{{.*}} : tensor<1x?xi32>, tensor<1x?xi32>, i32) seen(%{{.*}}, %{{.*}}) dk(%{{.*}} : tensor<?x64xf32>) dv(%{{.*}} : tensor<?x?xf32>) scale
 func.func @kq(%q: tensor<?x64xf32>, %k: tensor<?x64xf32>, %v: tensor<?x?xf16>,
-              %stat: tensor<1x?xf32>, %limit: tensor<1x?xi32>, %k0: i32, %whole: i1,
+              %stat: tensor<1x?xf32>, %limit: tensor<1x?xi32>, %k0: i32, %begin: index, %end: index,
               %dk: tensor<?x64xf32>, %dv: tensor<?x?xf32>) -> (tensor<?x64xf32>, tensor<?x?xf32>) {
   %r:2 = varlen.online_attn_grad kq
       ins(%q, %k, %v, %v, %stat, %stat : tensor<?x64xf32>, tensor<?x64xf32>,
           tensor<?x?xf16>, tensor<?x?xf16>, tensor<1x?xf32>, tensor<1x?xf32>)
-      limits(%limit, %limit, %k0 : tensor<1x?xi32>, tensor<1x?xi32>, i32) unless(%whole)
+      limits(%limit, %limit, %k0 : tensor<1x?xi32>, tensor<1x?xi32>, i32) seen(%begin, %end)
       dk(%dk : tensor<?x64xf32>) dv(%dv : tensor<?x?xf32>) scale 0.125
   return %r#0, %r#1 : tensor<?x64xf32>, tensor<?x?xf32>
 }

@@ -246,7 +246,7 @@ func.func @scale_nan(
 func.func @one_limit(%t: tensor<8x8xf32>, %m: tensor<8x1xf32>, %lo: tensor<8x1xi32>) {
   // expected-error @below {{expected all of the limits lo, hi and k0 or none, got 1 of 3}}
   %0:3 = "varlen.online_attn"(%t, %t, %t, %lo, %t, %m, %m) <{
-      operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1>,
+      operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1>,
       orientation = #varlen<orientation qk>, scale = 1.0 : f64}>
       : (tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x1xi32>,
          tensor<8x8xf32>, tensor<8x1xf32>, tensor<8x1xf32>)
@@ -256,11 +256,23 @@ func.func @one_limit(%t: tensor<8x8xf32>, %m: tensor<8x1xf32>, %lo: tensor<8x1xi
 
 // -----
 
-// There must be something that does not hold.
-func.func @unless(%t: tensor<8x8xf32>, %m: tensor<8x1xf32>, %whole: i1) {
-  // expected-error @below {{expected limits beside 'unless', got none}}
+func.func @one_end(%t: tensor<8x8xf32>, %limit: tensor<8x1xi32>, %k0: i32, %m: tensor<8x1xf32>, %begin: index) {
+  // expected-error @below {{expected both ends of the keys that are seen, got 1 of 2}}
+  %0:3 = "varlen.online_attn"(%t, %t, %t, %limit, %limit, %k0, %begin, %t, %m, %m)
+      {operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1>,
+       orientation = #varlen<orientation qk>, scale = 1.0 : f64} : (tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>,
+       tensor<8x1xi32>, tensor<8x1xi32>, i32, index, tensor<8x8xf32>, tensor<8x1xf32>, tensor<8x1xf32>)
+      -> (tensor<8x8xf32>, tensor<8x1xf32>, tensor<8x1xf32>)
+  return
+}
+
+// -----
+
+// There must be something that is hidden.
+func.func @seen(%t: tensor<8x8xf32>, %m: tensor<8x1xf32>, %begin: index, %end: index) {
+  // expected-error @below {{expected limits beside 'seen', got none}}
   %0:3 = varlen.online_attn qk
-      ins(%t, %t, %t : tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>) unless(%whole)
+      ins(%t, %t, %t : tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>) seen(%begin, %end)
       outs(%t, %m, %m : tensor<8x8xf32>, tensor<8x1xf32>, tensor<8x1xf32>) scale 1.0
   return
 }
@@ -272,7 +284,7 @@ func.func @results(%t: tensor<8x8xf32>, %m: tensor<8x1xf32>) {
   // expected-error @below {{inferred type(s) 'tensor<8x8xf32>', 'tensor<8x1xf32>', 'tensor<8x1xf32>' are incompatible with return type(s) of operation 'tensor<?x8xf32>', 'tensor<8x1xf32>', 'tensor<8x1xf32>'}}
   // expected-error @below {{failed to infer returned types}}
   %0:3 = "varlen.online_attn"(%t, %t, %t, %t, %m, %m) <{
-      operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1>,
+      operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1>,
       orientation = #varlen<orientation qk>, scale = 1.0 : f64}>
       : (tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>,
          tensor<8x1xf32>, tensor<8x1xf32>)

@@ -32,14 +32,14 @@ func.func @kq(%q: tensor<32x64xf32>, %k: tensor<?x64xf32>, %v: tensor<?x48xf16>,
   return %acc1 : tensor<48x32xf32>
 }
 
-// Limits that may turn out to hide nothing.
-// CHECK-LABEL: func.func @unless
-// CHECK: limits(%{{.*}}, %{{.*}}, %{{.*}} : tensor<8x1xi32>, tensor<8x1xi32>, i32) unless(%{{.*}}) outs(
-func.func @unless(%q: tensor<8x4xf32>, %limit: tensor<8x1xi32>, %k0: i32, %whole: i1,
-                  %m: tensor<8x1xf32>) -> tensor<8x4xf32> {
+// Keys that all queries see.
+// CHECK-LABEL: func.func @seen
+// CHECK: limits(%{{.*}}, %{{.*}}, %{{.*}} : tensor<8x1xi32>, tensor<8x1xi32>, i32) seen(%{{.*}}, %{{.*}}) outs(
+func.func @seen(%q: tensor<8x4xf32>, %limit: tensor<8x1xi32>, %k0: i32, %begin: index, %end: index,
+                %m: tensor<8x1xf32>) -> tensor<8x4xf32> {
   %acc1, %m1, %l1 = varlen.online_attn qk
       ins(%q, %q, %q : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>)
-      limits(%limit, %limit, %k0 : tensor<8x1xi32>, tensor<8x1xi32>, i32) unless(%whole)
+      limits(%limit, %limit, %k0 : tensor<8x1xi32>, tensor<8x1xi32>, i32) seen(%begin, %end)
       outs(%q, %m, %m : tensor<8x4xf32>, tensor<8x1xf32>, tensor<8x1xf32>)
       scale 0.1
   return %acc1 : tensor<8x4xf32>

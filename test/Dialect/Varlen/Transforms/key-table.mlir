@@ -48,7 +48,7 @@ func.func @attn(%q: memref<?x4x64xf32>, %k: memref<?x2x64xf32>, %cu: memref<?xi3
 // TILES-NOT: varlen.sum_rows
 // STEPS-LABEL: func.func @grad
 // STEPS-NOT: varlen.scatter_add
-// STEPS: varlen.add_keys %{{.*}} to %{{.*}}[%{{.*}}, %{{.*}}] : tensor<?x24xf32>, memref<?x?xf32, strided<[1, 1], offset: ?>>, tensor<1x24xi64>
+// STEPS: varlen.add_keys %{{.*}} to %{{.*}}[%{{.*}}, %{{.*}}] : tensor<8x24xf32>, memref<?x?xf32, strided<[1, 1], offset: ?>>, tensor<1x24xi64>
 // A sum over the lanes of a head goes to each key.
 // VECTORS-LABEL: func.func @grad
 // VECTORS: %[[ROW:.*]] = vector.extract %[[ROWS:.*]][%{{.*}}] : i64 from vector<8xi64>

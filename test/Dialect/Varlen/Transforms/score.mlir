@@ -25,7 +25,7 @@
 // STEPS-LABEL: func.func @attn
 // STEPS: linalg.contract
 // STEPS: linalg.generic
-// STEPS: ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<?x24xf32>, tensor<1x24xi32>, tensor<1x24xf32>)
+// STEPS: ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<8x24xf32>, tensor<1x24xi32>, tensor<1x24xf32>)
 // STEPS: %[[DISTANCE:.*]] = arith.subi %{{.*}}, %in{{.*}} : i32
 // STEPS-NEXT: %[[X:.*]] = arith.sitofp %[[DISTANCE]]
 // STEPS-NEXT: %[[Y:.*]] = arith.mulf %in{{.*}}, %[[X]] : f32
@@ -63,7 +63,7 @@ func.func @attn(%q: memref<?x4x64xf32>, %cu: memref<?xi32>, %slopes: memref<4xf3
 // STEPS: linalg.generic {{.*}} iterator_types = ["reduction", "parallel"]
 // The derivative by the score is the gain: no score is read again.
 // STEPS: linalg.generic
-// STEPS-SAME: ins(%{{.*}}, %{{.*}} : tensor<?x24xf32>, tensor<1x24xf32>)
+// STEPS-SAME: ins(%{{.*}}, %{{.*}} : tensor<8x24xf32>, tensor<1x24xf32>)
 // STEPS-NEXT: ^bb0(%[[DS:.*]]: f32, %[[GAIN:.*]]: f32, %{{.*}}: f32):
 // STEPS: arith.mulf %[[DS]], %[[GAIN]]
 func.func @grad(%q: memref<?x4x64xf32>, %lse: memref<4x?xf32>, %cu: memref<?xi32>,

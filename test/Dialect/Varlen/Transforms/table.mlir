@@ -18,7 +18,7 @@
 // The region is written with an entry in place of the lookup.
 // STEPS-LABEL: func.func @attn
 // STEPS: linalg.generic
-// STEPS: ins(%{{.*}}, %{{.*}} : tensor<?x24xf32>, tensor<1x24xi64>)
+// STEPS: ins(%{{.*}}, %{{.*}} : tensor<8x24xf32>, tensor<1x24xi64>)
 // STEPS: %[[KEY:.*]] = arith.addi
 // STEPS: %[[ENTRY:.*]] = varlen.gather %{{.*}}[%{{.*}}, %[[KEY]]] : memref<?x32xf32, strided<[1, 1]>>, i64, i32 -> f32
 // STEPS-NEXT: math.fma %{{.*}}, %{{.*}}, %[[ENTRY]] : f32
@@ -50,8 +50,8 @@ func.func @attn(%q: memref<?x4x64xf32>, %cu: memref<?xi32>, %bias: memref<4x?x32
 // TILES: varlen.sum_rows %[[ROWS]] to %{{.*}} at %{{.*}} : memref<4x?x32xf32> to memref<4x32xf32>
 // TILES: memref.dealloc %[[ROWS]]
 // STEPS-LABEL: func.func @grad
-// STEPS: %[[INDEX:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<?x24xi32>)
-// STEPS: varlen.scatter_add %{{.*}} at %[[INDEX]] to %{{.*}}[%{{.*}}] : tensor<?x24xf32>, tensor<?x24xi32>, memref<?x32xf32, strided<[1, 1]>>, tensor<1x24xi64>
+// STEPS: %[[INDEX:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<8x24xi32>)
+// STEPS: varlen.scatter_add %{{.*}} at %[[INDEX]] to %{{.*}}[%{{.*}}] : tensor<8x24xf32>, tensor<8x24xi32>, memref<?x32xf32, strided<[1, 1]>>, tensor<1x24xi64>
 // Lanes without a query are left out.
 // VECTORS-LABEL: func.func @grad
 // VECTORS: %[[MASK:.*]] = arith.cmpi ne, %{{.*}}, %{{.*}} : vector<8xi64>

@@ -94,3 +94,30 @@ func.func @transposed(%x: tensor<6x16xf32>, %columns: memref<6x16xf32>, %rows: m
   } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = copy>}
   return
 }
+
+// -----
+
+// A product of a part of the tile reads that part of a copy.
+
+// CHECK-LABEL: @parts
+// CHECK-SAME: %[[ROWS:[^:]*]]: memref<?x8xf32>, %[[COLUMNS:[^:]*]]: memref<8x?xf32>
+// CHECK-DAG: %[[Q:.*]] = bufferization.to_tensor %[[ROWS]] restrict
+// CHECK-DAG: %[[QT:.*]] = bufferization.to_tensor %[[COLUMNS]] restrict
+// CHECK-NOT: varlen.to_tile
+// CHECK-DAG: %[[ROW:.*]] = tensor.extract_slice %[[Q]][%[[AT:.*]], 0] [16, 8] [1, 1]
+// CHECK-DAG: %[[COLUMN:.*]] = tensor.extract_slice %[[QT]][0, %[[AT]]] [8, 16] [1, 1]
+// CHECK: linalg.contract {{.*}} ins(%{{.*}}, %[[COLUMN]] : tensor<16x8xf32>, tensor<8x16xf32>)
+// CHECK: linalg.contract {{.*}} ins(%{{.*}}, %[[ROW]] : tensor<16x16xf32>, tensor<16x8xf32>)
+#mk = affine_map<(m, n, k) -> (m, k)>
+#kn = affine_map<(m, n, k) -> (k, n)>
+#nk = affine_map<(m, n, k) -> (n, k)>
+#mn = affine_map<(m, n, k) -> (m, n)>
+func.func @parts(%q: memref<?x8xf32>, %q_t: memref<8x?xf32>, %k: tensor<16x8xf32>, %at: index, %s: tensor<16x16xf32>, %dk: tensor<16x8xf32>, %n: index) {
+  scf.forall (%i) in (%n) {
+    %qt = varlen.to_tile %q as rows, %q_t as columns : memref<?x8xf32>, memref<8x?xf32> to tensor<?x8xf32>
+    %part = tensor.extract_slice %qt[%at, 0] [16, 8] [1, 1] : tensor<?x8xf32> to tensor<16x8xf32>
+    %0 = linalg.contract indexing_maps = [#mk, #nk, #mn] ins(%k, %part : tensor<16x8xf32>, tensor<16x8xf32>) outs(%s : tensor<16x16xf32>) -> tensor<16x16xf32>
+    %1 = linalg.contract indexing_maps = [#mk, #kn, #mn] ins(%0, %part : tensor<16x16xf32>, tensor<16x8xf32>) outs(%dk : tensor<16x8xf32>) -> tensor<16x8xf32>
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 4, panels = 1, kv_block = 32, kv = copy>}
+  return
+}

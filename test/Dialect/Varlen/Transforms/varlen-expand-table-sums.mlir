@@ -52,6 +52,24 @@ func.func @scatter(%x: memref<?x16xf32>, %table: memref<?x32xf32, strided<[1, 1]
 
 // -----
 
+// The rows of some queries of a panel are part of the rows of the panel.
+
+// CHECK-LABEL: @part
+// CHECK-SAME: %[[ROWS:[^:]*]]: memref<1x16xi64>, %[[FIRST:[^:]*]]: index
+// CHECK: vector.load %[[ROWS]][%c0{{.*}}, %[[FIRST]]] : memref<1x16xi64>, vector<8xi64>
+// CHECK-NOT: varlen.add_keys
+func.func @part(%x: memref<8x8xf32>, %table: memref<?x?xf32, strided<[1, 1], offset: ?>>, %rows: memref<1x16xi64>, %first: index, %key: i32, %n: index) {
+  scf.forall (%i) in (%n) {
+    %xt = bufferization.to_tensor %x restrict : memref<8x8xf32> to tensor<8x8xf32>
+    %rt = bufferization.to_tensor %rows restrict : memref<1x16xi64> to tensor<1x16xi64>
+    %part = tensor.extract_slice %rt[0, %first] [1, 8] [1, 1] : tensor<1x16xi64> to tensor<1x8xi64>
+    varlen.add_keys %xt to %table[%part, %key] : tensor<8x8xf32>, memref<?x?xf32, strided<[1, 1], offset: ?>>, tensor<1x8xi64>
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = copy>}
+  return
+}
+
+// -----
+
 // Of a table of keys, each head among the lanes adds one sum for a key. Values that
 // lie in memory, or are stored there already, are read where they are; two operations
 // share scratch.

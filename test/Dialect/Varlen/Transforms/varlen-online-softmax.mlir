@@ -67,14 +67,14 @@ func.func @qk(%q: tensor<64x128xbf16>, %k: tensor<32x128xbf16>, %v: tensor<32x96
 // CHECK-DAG: #[[$DC:.*]] = affine_map<(d0, d1, d2) -> (d2, d1)>
 // CHECK-DAG: #[[$DR:.*]] = affine_map<(d0, d1, d2) -> (d2, d0)>
 // CHECK-LABEL: @kq_limits
-// CHECK-SAME: (%[[Q:.*]]: tensor<24x64xf32>, %[[K:.*]]: tensor<?x64xf32>, %[[V:.*]]: tensor<?x32xf32>, %[[LO:.*]]: tensor<1x24xi32>, %[[HI:.*]]: tensor<1x24xi32>, %[[K0:.*]]: i32, %[[WHOLE:.*]]: i1, %[[ACC:.*]]: tensor<32x24xf32>, %{{.*}}: tensor<1x24xf32>, %[[L:.*]]: tensor<1x24xf32>)
+// CHECK-SAME: (%[[Q:.*]]: tensor<24x64xf32>, %[[K:.*]]: tensor<?x64xf32>, %[[V:.*]]: tensor<?x32xf32>, %[[LO:.*]]: tensor<1x24xi32>, %[[HI:.*]]: tensor<1x24xi32>, %[[K0:.*]]: i32, %[[BEGIN:.*]]: index, %[[END:.*]]: index, %[[ACC:.*]]: tensor<32x24xf32>, %{{.*}}: tensor<1x24xf32>, %[[L:.*]]: tensor<1x24xf32>)
 // CHECK-DAG: %[[NINF:.*]] = arith.constant 0xFF800000 : f32
 // CHECK: %[[S:.*]] = linalg.contract indexing_maps = [#[[$RD]], #[[$CD]], {{.*}}] ins(%[[K]], %[[Q]]
 // CHECK-SAME: -> tensor<?x24xf32>
 // CHECK: %[[SM:.*]] = linalg.generic {indexing_maps = [#[[$ID]], #[[$COL]], #[[$COL]], #[[$ID]]], iterator_types = ["parallel", "parallel"]} ins(%[[S]], %[[LO]], %[[HI]]
 // CHECK: ^bb0(%[[IN:.*]]: f32, %[[LOW:.*]]: i32, %[[HIGH:.*]]: i32, %{{.*}}: f32):
 // CHECK: %[[ROW:.*]] = linalg.index 0
-// CHECK: varlen.hide %[[IN]] with %[[NINF]] at %[[ROW]] limits(%[[LOW]], %[[HIGH]], %[[K0]]) unless(%[[WHOLE]]) : f32
+// CHECK: varlen.hide %[[IN]] with %[[NINF]] at %[[ROW]] limits(%[[LOW]], %[[HIGH]], %[[K0]]) unless(%{{.*}}) : f32
 // CHECK: linalg.generic {indexing_maps = [#[[$ID]], #[[$COL]]], iterator_types = ["reduction", "parallel"]} ins(%[[SM]]
 // CHECK: arith.maxnumf
 // CHECK: math.ceil
@@ -93,8 +93,8 @@ func.func @qk(%q: tensor<64x128xbf16>, %k: tensor<32x128xbf16>, %v: tensor<32x96
 // BUFFER-LABEL: @kq_limits
 // BUFFER-NOT: tensor
 // BUFFER: return
-func.func @kq_limits(%q: tensor<24x64xf32>, %k: tensor<?x64xf32>, %v: tensor<?x32xf32>, %lo: tensor<1x24xi32>, %hi: tensor<1x24xi32>, %k0: i32, %whole: i1, %acc: tensor<32x24xf32>, %m: tensor<1x24xf32>, %l: tensor<1x24xf32>) -> (tensor<32x24xf32>, tensor<1x24xf32>, tensor<1x24xf32>) {
-  %r:3 = varlen.online_attn kq ins(%q, %k, %v : tensor<24x64xf32>, tensor<?x64xf32>, tensor<?x32xf32>) limits(%lo, %hi, %k0 : tensor<1x24xi32>, tensor<1x24xi32>, i32) unless(%whole) outs(%acc, %m, %l : tensor<32x24xf32>, tensor<1x24xf32>, tensor<1x24xf32>) scale 0.125 {varlen.exp2_degree = 4 : i64}
+func.func @kq_limits(%q: tensor<24x64xf32>, %k: tensor<?x64xf32>, %v: tensor<?x32xf32>, %lo: tensor<1x24xi32>, %hi: tensor<1x24xi32>, %k0: i32, %begin: index, %end: index, %acc: tensor<32x24xf32>, %m: tensor<1x24xf32>, %l: tensor<1x24xf32>) -> (tensor<32x24xf32>, tensor<1x24xf32>, tensor<1x24xf32>) {
+  %r:3 = varlen.online_attn kq ins(%q, %k, %v : tensor<24x64xf32>, tensor<?x64xf32>, tensor<?x32xf32>) limits(%lo, %hi, %k0 : tensor<1x24xi32>, tensor<1x24xi32>, i32) seen(%begin, %end) outs(%acc, %m, %l : tensor<32x24xf32>, tensor<1x24xf32>, tensor<1x24xf32>) scale 0.125 {varlen.exp2_degree = 4 : i64}
   return %r#0, %r#1, %r#2 : tensor<32x24xf32>, tensor<1x24xf32>, tensor<1x24xf32>
 }
 
@@ -151,7 +151,7 @@ func.func @grad_qk(%q: tensor<64x128xbf16>, %k: tensor<32x128xbf16>, %v: tensor<
 // CHECK-DAG: #[[$CD:.*]] = affine_map<(d0, d1, d2) -> (d1, d2)>
 // CHECK-DAG: #[[$DC:.*]] = affine_map<(d0, d1, d2) -> (d2, d1)>
 // CHECK-LABEL: @grad_kq_limits
-// CHECK-SAME: (%[[Q:.*]]: tensor<24x64xf32>, %[[K:.*]]: tensor<?x64xf32>, %[[V:.*]]: tensor<?x32xf32>, %[[DOUT:.*]]: tensor<24x32xf32>, %{{.*}}: tensor<1x24xf32>, %{{.*}}: tensor<1x24xf32>, %[[LO:.*]]: tensor<1x24xi32>, %[[HI:.*]]: tensor<1x24xi32>, %{{.*}}: i32, %[[WHOLE:.*]]: i1, %[[DK:.*]]: tensor<?x64xf32>, %[[DV:.*]]: tensor<?x32xf32>)
+// CHECK-SAME: (%[[Q:.*]]: tensor<24x64xf32>, %[[K:.*]]: tensor<?x64xf32>, %[[V:.*]]: tensor<?x32xf32>, %[[DOUT:.*]]: tensor<24x32xf32>, %{{.*}}: tensor<1x24xf32>, %{{.*}}: tensor<1x24xf32>, %[[LO:.*]]: tensor<1x24xi32>, %[[HI:.*]]: tensor<1x24xi32>, %{{.*}}: i32, %[[BEGIN:.*]]: index, %[[END:.*]]: index, %[[DK:.*]]: tensor<?x64xf32>, %[[DV:.*]]: tensor<?x32xf32>)
 // CHECK-DAG: %[[ZERO:.*]] = arith.constant 0.000000e+00 : f32
 // CHECK-DAG: %[[SCALE:.*]] = arith.constant 1.250000e-01 : f32
 // CHECK-DAG: %[[LOG2E:.*]] = arith.constant 1.442695{{.*}} : f32
@@ -164,7 +164,7 @@ func.func @grad_qk(%q: tensor<64x128xbf16>, %k: tensor<32x128xbf16>, %v: tensor<
 // CHECK: %[[P:.*]] = linalg.generic {{.*}} ins(%{{.*}}, %[[LO]], %[[HI]]
 // CHECK: ^bb0(%[[IN:.*]]: f32, %[[LOW:.*]]: i32, %[[HIGH:.*]]: i32, %{{.*}}: f32):
 // CHECK: linalg.index 0
-// CHECK: varlen.hide %[[IN]] with %[[ZERO]] at %{{.*}} limits(%[[LOW]], %[[HIGH]], %{{.*}}) unless(%[[WHOLE]]) : f32
+// CHECK: varlen.hide %[[IN]] with %[[ZERO]] at %{{.*}} limits(%[[LOW]], %[[HIGH]], %{{.*}}) unless(%{{.*}}) : f32
 // CHECK: %[[DVNEW:.*]] = linalg.contract indexing_maps = [#[[$RD]], #[[$DC]], {{.*}}] ins(%[[P]], %[[DOUT]] {{.*}} outs(%[[DV]]
 // CHECK: linalg.contract indexing_maps = [#[[$RD]], #[[$CD]], {{.*}}] ins(%[[V]], %[[DOUT]]
 // CHECK: arith.subf
@@ -179,8 +179,8 @@ func.func @grad_qk(%q: tensor<64x128xbf16>, %k: tensor<32x128xbf16>, %v: tensor<
 // BUFFER-LABEL: @grad_kq_limits
 // BUFFER-NOT: tensor
 // BUFFER: return
-func.func @grad_kq_limits(%q: tensor<24x64xf32>, %k: tensor<?x64xf32>, %v: tensor<?x32xf32>, %dout: tensor<24x32xf32>, %lse: tensor<1x24xf32>, %delta: tensor<1x24xf32>, %lo: tensor<1x24xi32>, %hi: tensor<1x24xi32>, %k0: i32, %whole: i1, %dk: tensor<?x64xf32>, %dv: tensor<?x32xf32>) -> (tensor<?x64xf32>, tensor<?x32xf32>) {
-  %r:2 = varlen.online_attn_grad kq natural ins(%q, %k, %v, %dout, %lse, %delta : tensor<24x64xf32>, tensor<?x64xf32>, tensor<?x32xf32>, tensor<24x32xf32>, tensor<1x24xf32>, tensor<1x24xf32>) limits(%lo, %hi, %k0 : tensor<1x24xi32>, tensor<1x24xi32>, i32) unless(%whole) dk(%dk : tensor<?x64xf32>) dv(%dv : tensor<?x32xf32>) scale 0.125
+func.func @grad_kq_limits(%q: tensor<24x64xf32>, %k: tensor<?x64xf32>, %v: tensor<?x32xf32>, %dout: tensor<24x32xf32>, %lse: tensor<1x24xf32>, %delta: tensor<1x24xf32>, %lo: tensor<1x24xi32>, %hi: tensor<1x24xi32>, %k0: i32, %begin: index, %end: index, %dk: tensor<?x64xf32>, %dv: tensor<?x32xf32>) -> (tensor<?x64xf32>, tensor<?x32xf32>) {
+  %r:2 = varlen.online_attn_grad kq natural ins(%q, %k, %v, %dout, %lse, %delta : tensor<24x64xf32>, tensor<?x64xf32>, tensor<?x32xf32>, tensor<24x32xf32>, tensor<1x24xf32>, tensor<1x24xf32>) limits(%lo, %hi, %k0 : tensor<1x24xi32>, tensor<1x24xi32>, i32) seen(%begin, %end) dk(%dk : tensor<?x64xf32>) dv(%dv : tensor<?x32xf32>) scale 0.125
   return %r#0, %r#1 : tensor<?x64xf32>, tensor<?x32xf32>
 }
 

@@ -170,7 +170,7 @@ struct StepFactor {
 /// at: the keys that queries see, where both are, and rows of tables. Null, or
 /// empty, if it does not.
 struct StepInputs {
-  Value lo, hi, k0, whole;
+  Value lo, hi, k0, seenBegin, seenEnd;
   Value position, firstKey;
   SmallVector<Value> tables, rows, dtables, drows;
 };

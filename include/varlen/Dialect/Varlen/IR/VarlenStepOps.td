@@ -46,7 +46,7 @@ class Varlen_StepOp<string mnemonic, list<string> overridden, list<Trait> traits
   // Where the step is, and what it reads there.
   dag inputs = (ins
     Optional<Varlen_LimitTile>:$lo, Optional<Varlen_LimitTile>:$hi, Optional<I32>:$k0,
-    Optional<I1>:$whole,
+    Optional<Index>:$seen_begin, Optional<Index>:$seen_end,
     Optional<Varlen_TileType>:$queries, Optional<Varlen_TileType>:$keys,
     Optional<Varlen_LimitTile>:$position, Optional<I32>:$first_key,
     Variadic<Varlen_Tile>:$captures,
@@ -57,7 +57,7 @@ class Varlen_StepOp<string mnemonic, list<string> overridden, list<Trait> traits
   }];
   string inputsFormat = [{
     (`limits` `(` $lo^ `,` $hi `,` $k0 `:` type($lo) `,` type($hi) `,` type($k0) `)`)?
-    (`unless` `(` $whole^ `)`)?
+    (`seen` `(` $seen_begin^ `,` $seen_end `)`)?
     (`positions` `(` $position^ `,` $first_key `:` type($position) `,` type($first_key) `)`)?
     (`captures` `(` $captures^ `:` type($captures) `)`)?
     (`tables` `(` $tables^ `:` type($tables) `)`)? (`rows` `(` $rows^ `:` type($rows) `)`)?
@@ -124,8 +124,9 @@ def Varlen_OnlineAttnOp : Varlen_StepOp<"online_attn", ["createMerge"], [
     is Dv x M, m and l are 1 x M for `kq`, whose scores read the rows of q as
     columns: it may lie in memory that way. With `limits(lo, hi, k0)` key j of
     the block is visible to query i only if `lo[i] <= k0 + j < hi[i]`; lo and hi
-    have the shape of m. With `unless(whole)` the limits hold only where `whole`
-    is false: pass `whole` = true where they hide nothing. In a tile
+    have the shape of m. With `seen(begin, end)` all queries see the keys `begin` to before
+    `end`, as far as the block has these, and neither lo nor hi falls from one query to the
+    next; if these are all keys of the block, the limits are not read. In a tile
     loop `at(queries, keys)` says which rows the step is of: the mask of the batch
     and the ends of the sequence hide keys as limits do, which is what a target
     makes of it.
@@ -151,7 +152,7 @@ def Varlen_OnlineAttnOp : Varlen_StepOp<"online_attn", ["createMerge"], [
     ```mlir
     %acc1, %m1, %l1 = varlen.online_attn kq
         ins(%q, %k, %v : tensor<32x64xf32>, tensor<?x64xf32>, tensor<?x48xf32>)
-        limits(%lo, %hi, %k0 : tensor<1x32xi32>, tensor<1x32xi32>, i32) unless(%whole)
+        limits(%lo, %hi, %k0 : tensor<1x32xi32>, tensor<1x32xi32>, i32) seen(%begin, %end)
         outs(%acc, %m, %l : tensor<48x32xf32>, tensor<1x32xf32>, tensor<1x32xf32>)
         scale 0.125
     ```
@@ -221,7 +222,7 @@ def Varlen_OnlineAttnGradOp : Varlen_StepOp<"online_attn_grad", [
     N x Dv, in either orientation: the scores read the rows of q and dout as
     columns where they have to, the other products read them as rows, and a tile
     that lies in memory twice, once each way, is still one tile. lse and delta
-    are M x 1 for `qk`, 1 x M for `kq`. `limits`, `unless` and `at` are
+    are M x 1 for `qk`, 1 x M for `kq`. `limits`, `seen` and `at` are
     those of `varlen.online_attn`: where a key is not visible p and ds are 0,
     whatever lse, delta and dp are there. A query without a key, whose lse is
     -inf, sees none or has +inf here.
@@ -243,7 +244,7 @@ def Varlen_OnlineAttnGradOp : Varlen_StepOp<"online_attn_grad", [
     %dk1, %dv1 = varlen.online_attn_grad kq
         ins(%q, %k, %v, %dout, %lse, %delta : tensor<32x64xf32>, tensor<?x64xf32>,
             tensor<?x48xf32>, tensor<32x48xf32>, tensor<1x32xf32>, tensor<1x32xf32>)
-        limits(%lo, %hi, %k0 : tensor<1x32xi32>, tensor<1x32xi32>, i32) unless(%whole)
+        limits(%lo, %hi, %k0 : tensor<1x32xi32>, tensor<1x32xi32>, i32) seen(%begin, %end)
         dk(%dk : tensor<?x64xf32>) dv(%dv : tensor<?x48xf32>) scale 0.125
     ```
   }];

@@ -361,7 +361,14 @@ def VarlenOnlineSoftmax : Pass<"varlen-online-softmax"> {
     `varlen.row_dot` a sum over columns. The orientation of the score tile is in the
     indexing maps and the order of the loops, nowhere else.
 
-    *Requires*: nothing.
+    On a CPU, within a `#varlen.cpu_schedule`, the limits of a step with `seen` are the
+    bounds of loops. Scores, p and ds are computed in granules of 8 keys for the queries of
+    two vectors, or of the one that sees a key of the granule, and compared with limits only
+    in a granule that not all queries see. The sums of acc, dq, dk and dv are computed for a
+    few rows at a time, which registers have room for, over the keys or the queries that
+    these rows see; what dq, dk and dv add to memory gets `varlen.add_last`.
+
+    *Requires*: within a `#varlen.cpu_schedule` a multiple of 8 keys for steps with `seen`.
     *Guarantees*: none of these operations is left; every tile has rank 2, and the
     extent 1 along the key axis makes a statistic; no tile is read for its extents, which
     are those of operands; acc and l are written over those of before.
@@ -370,7 +377,8 @@ def VarlenOnlineSoftmax : Pass<"varlen-online-softmax"> {
     contraction, not for the sum l; where that is a narrower type, m is not
     rounded up. Where it is not, and keys are rows, the sums of a step begin at 0;
     acc and l take them by one fused multiply-add. ds comes from the p that was not
-    rounded.
+    rounded. On a CPU terms of zero are left out, also where they are zero times infinity
+    or a NaN.
 
     ```mlir
     %r:3 = varlen.online_attn qk ins(%q, %k, %v) outs(%acc, %m, %l) scale 0.125
@@ -386,7 +394,8 @@ def VarlenOnlineSoftmax : Pass<"varlen-online-softmax"> {
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
-    "::mlir::memref::MemRefDialect", "::mlir::tensor::TensorDialect"];
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect"];
   let options = [
     Option<"skipsRescaling", "skip-rescaling", "bool", "false",
       "Leave products of accumulators with factors that are mostly 1 to varlen.rescale">];
@@ -561,83 +570,14 @@ def VarlenExpandTableSums : Pass<"varlen-expand-table-sums"> {
     Statistic<"numExpanded", "expanded", "Operations written as loops">];
 }
 
-def VarlenCutProducts : Pass<"varlen-cut-products"> {
-  let summary = "Products with masked scores end where these do";
-  let description = [{
-    A product with a score tile that is zero outside of limits becomes a loop over
-    granules of 8 rows of its result, or as many as registers hold, each of which sums over
-    no more than what the band that the mask leaves has of it. Where the scores are the
-    right factor, each of two vectors of columns has a depth of its own, and elementwise
-    operations that make what sums begin with, or read the sums, are in the loop; what makes
-    that factor of the masked scores is computed of the keys that a vector sees. A product
-    that only such a mask reads is computed for the vectors that see one of a granule of
-    keys. One that is masked, possibly after an elementwise operation has made scores of it,
-    and reduced to the maximum of each column is so granule by granule, where all columns
-    see a granule without the mask. A product that is added to a tile in memory gets
-    `varlen.add_last`.
-
-    *Requires*: score tiles of `varlen.hide`, or of `varlen.weight` of such tiles,
-    within a `#varlen.cpu_schedule`; neither limit falls from one column to the next,
-    lo <= hi, and tiles have a multiple of 8 rows. Others are left as they are.
-    *Guarantees*: sums keep their order. *Numerics*: terms of zero are left out, also where
-    they are zero times infinity or a NaN.
-
-    ```mlir
-    %dk = linalg.contract ... ins(%ds, %q : tensor<?x64xf32>, tensor<64x128xf32>) outs(%0)
-    ```
-    becomes
-    ```mlir
-    %dk = scf.for %row = %c0 to %keys step %c8 iter_args(%1 = %0) {
-      ... // the columns %begin to %end of %ds that see one of the rows
-      %2 = tensor.extract_slice %ds[%row, %begin] [8, %n] [1, 1]
-      %3 = tensor.extract_slice %q[%begin, 0] [%n, 128] [1, 1]
-      linalg.contract ... ins(%2, %3 : tensor<8x?xf32>, tensor<?x128xf32>) ...
-    }
-    ```
-  }];
-  let dependentDialects = ["::mlir::arith::ArithDialect",
-    "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect",
-    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
-  let statistics = [
-    Statistic<"numProducts", "products", "Products cut">];
-}
-
-def VarlenMaskEdges : Pass<"varlen-mask-edges"> {
-  let summary = "Compare scores with limits only where something is hidden";
-  let description = [{
-    An operation that computes a tile whose rows are keys, of which each column sees those
-    from its `lo` to before its `hi`, becomes three: for the rows before those that all
-    columns see, for these, without the mask, and for those behind them. Rows are cut at
-    granules of 8. What masks a tile in place has nothing to do for the rows in the middle.
-
-    *Requires*: a body with `varlen.hide` of its row, once or several times by the same
-    limits of columns; neither limit falls from one column to the next, and lo <= hi;
-    operands with all rows, none, or pairs of them. Others are left as they are. *Guarantees*: nothing is
-    compared where all columns see all rows; reductions keep their order.
-    *Numerics*: none.
-
-    ```mlir
-    %p, %l = linalg.generic ... ins(%s, %lo, %hi) outs(%e, %0) { ... varlen.hide ... }
-    ```
-    becomes
-    ```mlir
-    %1 = tensor.extract_slice %s[0, 0] [%begin, 16] [1, 1]
-    %2 = tensor.extract_slice %e[0, 0] [%begin, 16] [1, 1]
-    %3, %4 = linalg.generic ... ins(%1, %lo, %hi) outs(%2, %0) { ... }
-    ... // and so on
-    ```
-  }];
-  let dependentDialects = ["::mlir::arith::ArithDialect",
-    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
-  let statistics = [Statistic<"numMasks", "masks", "Tiles masked at edges">];
-}
-
 def VarlenPairFactors : Pass<"varlen-pair-factors"> {
   let summary = "Make pairs of bf16 a dimension of what products read";
   let description = [{
     A product of bf16 tiles, of loops (row, column, depth), becomes one of loops (row,
     column, depth, pair) whose factors have rank 3. Tiles in memory are views of it; of one
-    that is computed the rows are interleaved, once for all products that read it.
+    that is computed the rows are interleaved, once for all products that read it: part by
+    part where it is computed so, in a loop, too. A part that may begin or end within a pair
+    is interleaved by itself.
 
     *Requires*: a `#varlen.cpu_schedule` with `kv = pairs` on an operation around the
     products; tiles in memory in the orders that `varlen-choose-copies` gives them; an even
@@ -660,7 +600,7 @@ def VarlenPairFactors : Pass<"varlen-pair-factors"> {
   let dependentDialects = ["::mlir::arith::ArithDialect",
     "::mlir::bufferization::BufferizationDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect",
-    "::mlir::tensor::TensorDialect"];
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
   let statistics = [
     Statistic<"numProducts", "products", "Products of pairs">];
 }
