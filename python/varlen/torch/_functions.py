@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import SymFloat, SymInt, Tensor
 
-from .._options import MAX_BOUND, as_flag, as_integer, check_chunk, check_score, is_positive_number, show
+from .._options import as_flag, as_integer, check_chunk, check_score, is_positive_number, show
 from . import _ops as _ops  # registers torch.ops.varlen
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ..scores import Score
 
 
+# Farther than that a window is open.
+_FARTHEST = 2**62
 
 
 def varlen_attn(
@@ -169,7 +171,7 @@ def _check(
         check_tensors(
             query=query, key=key, value=value, cu_seq_q=cu_seq_q, cu_seq_k=cu_seq_k
         )
-    if query.dim() != 3 or key.dim() != 3 or query.is_nested:
+    if query.dim() != 3 or key.dim() != 3 or value.dim() != 3 or query.is_nested:
         refuse_layout(cu_seq_q, query=query, key=key, value=value)
     if type(enable_gqa) is not bool:
         enable_gqa = as_flag("enable_gqa", enable_gqa)
@@ -296,12 +298,10 @@ def read_sides(window_size):
     left, right = window_size
     if type(left) is not int or type(right) is not int:
         left, right = as_integer("window_size", left), as_integer("window_size", right)
-    if not left <= MAX_BOUND >= right:
-        raise ValueError(
-            f"window_size: expected integers of at most 2^63 - 1, got {show((left, right))}"
-        )
-    # Below -1 is as open as -1, as in FlashAttention.
-    return -1 if left < -1 else left, -1 if right < -1 else right
+    # Below -1 is as open as -1, as in FlashAttention, and so is what no sequence is long enough
+    # for, of which not every number is one of the operators' 64 bits.
+    left = -1 if left < -1 or left > _FARTHEST else left
+    return left, -1 if right < -1 or right > _FARTHEST else right
 
 
 def read_score(score, captures, query):
