@@ -5,11 +5,12 @@ the devices that were chosen. Operators of other devices, and autograd, stay as 
 that a version of PyTorch does not have are left out.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection
 
 import torch
 from torch.library import Library
 
+from .._options import show
 from . import _ops
 from ._functions import read_scale, read_window, refuse_pages
 
@@ -27,13 +28,10 @@ def install(devices=None):
 
     if devices is None:
         devices = _KEYS if torch.cuda._is_compiled() else ("cpu",)
-    if isinstance(devices, str):
-        devices = (devices,)
-    if not isinstance(devices, Iterable):
-        raise TypeError(f"devices: expected some of {', '.join(_KEYS)}, got {devices!r}")
-    devices = tuple(devices)
-    if not devices or not _KEYS.keys() >= set(devices):
-        raise ValueError(f"devices: expected some of {', '.join(_KEYS)}, got {devices!r}")
+    chosen = [devices] if isinstance(devices, str) else devices
+    if not isinstance(chosen, Collection) or not chosen or any(x not in list(_KEYS) for x in chosen):
+        raise ValueError(f"devices: expected some of {', '.join(_KEYS)}, got {show(devices)}")
+    devices = tuple(chosen)
     register_flash_attention_impl(_NAME, register_fn=lambda: _Handle(devices))
 
 
