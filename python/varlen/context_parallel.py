@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from . import _library
-from ._attention import as_integer, read_options
+from ._options import as_integer, read_options
 from .text import mask_attribute
 
 LAYOUTS = ("documents", "contiguous", "zigzag")
