@@ -17,7 +17,7 @@ from varlen import context_parallel as plans
 
 RANKS = (8, 64, 256, 1024)
 ROWS = 8192  # of a batch for each rank
-# Of the estimates: bf16, as a model of 8 billion parameters has it.
+# The type of the estimates: bf16, as a model of 8 billion parameters has it.
 HEADS, KV_HEADS, HEAD_DIM, ITEMSIZE = 32, 8, 128, 2
 # Bytes a second in one direction, of one GPU: NVLink 4 within eight GPUs of a machine, and an
 # InfiniBand NDR port of 400 Gb/s for each GPU between machines.

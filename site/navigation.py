@@ -30,6 +30,7 @@ SECTIONS = {
         "/docs/executor",
         "/docs/gpu-runtime",
         "/docs/gpu-functions",
+        "/docs/context-parallel",
         "/docs/editors",
     ],
     "Measured": ["/docs/comparison", "/benchmarks/README"],

@@ -112,8 +112,9 @@ typedef void (*VarlenDiagnosticFn)(void *context,
 |* Tensors
 \*===----------------------------------------------------------------------===*/
 
-/* A tensor of the caller, laid out and with the names of DLTensor of DLPack: the
-   address of one is the address of the other (varlenFromDLPack). The library keeps none. */
+/* A tensor of the caller, laid out and with the names of DLTensor of DLPack:
+   the address of one is the address of the other (varlenFromDLPack). The
+   library keeps none. */
 typedef struct VarlenTensor {
   void *data;
   struct {
@@ -409,9 +410,9 @@ VARLEN_API VarlenStatus varlenLauncherSerialize(VarlenLauncher launcher,
                                                 VarlenCode *code);
 
 /* Makes a launcher of such bytes, without compiling. VARLEN_INVALID_ARGUMENT if
-   they are not a launcher's, or were changed; VARLEN_UNSUPPORTED if they are for
-   another build or CPU. Code of kernels is in them, and a checksum is no
-   signature: take them from where nobody else can write. */
+   they are not a launcher's, or were changed; VARLEN_UNSUPPORTED if they are
+   for another build or CPU. Code of kernels is in them, and a checksum is no
+   signature: load them only from places that no other user can write to. */
 VARLEN_API VarlenStatus varlenLauncherDeserialize(const void *data, size_t size,
                                                   VarlenLauncher *launcher);
 
@@ -510,7 +511,7 @@ VARLEN_API VarlenStatus varlenPlanCreate(const int64_t *cuSeqlensQ,
                                          size_t numSequences, int64_t numRanks,
                                          const VarlenPlanOptions *options,
                                          VarlenPlan *plan);
-/* Of a plan that gives ranks the same rows, for another mask: of layers with
+/* A plan that gives ranks the same rows, for another mask: for layers with
    other windows. */
 VARLEN_API VarlenStatus varlenPlanWithMask(VarlenPlan plan, const char *mask,
                                            VarlenPlan *other);

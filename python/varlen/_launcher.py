@@ -171,7 +171,7 @@ class Launcher:
     def deserialize(cls, data):
         """The Launcher of what `serialize` has returned, without compiling. Bytes that were
         changed are a ValueError, those of another build a NotImplementedError. They are code:
-        take them from where nobody else writes."""
+        load them only from places that no other user can write to."""
         handle = ctypes.c_void_p()
         status = library().varlenLauncherDeserialize(data, len(data), ctypes.byref(handle))
         if status:

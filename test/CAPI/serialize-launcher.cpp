@@ -56,9 +56,9 @@ static std::string serialize(VarlenLauncher launcher) {
 /// With the checksum of what follows it.
 static void correctChecksum(std::string &bytes) {
   size_t begin = mark.size() + checksumBytes;
-  llvm::XXH128_hash_t hash = llvm::xxh3_128bits(llvm::ArrayRef(
-      reinterpret_cast<const uint8_t *>(bytes.data()) + begin,
-      bytes.size() - begin));
+  llvm::XXH128_hash_t hash = llvm::xxh3_128bits(
+      llvm::ArrayRef(reinterpret_cast<const uint8_t *>(bytes.data()) + begin,
+                     bytes.size() - begin));
   memcpy(&bytes[mark.size()], &hash, sizeof hash);
 }
 

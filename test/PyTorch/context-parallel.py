@@ -212,7 +212,7 @@ def check_shards(group):
 
 
 def check_errors(group):
-    """What is wrong somewhere is named everywhere, and nobody waits."""
+    """What is wrong somewhere is named everywhere, and no rank waits."""
     rank, size = dist.get_rank(group), dist.get_world_size(group)
     x = torch.randn(12, 2, 16)
 

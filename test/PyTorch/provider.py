@@ -83,8 +83,10 @@ for chosen in ("cpu", ("cuda",), ("cpu", "cuda"), None):
         assert has_kernels(device.upper()) == (device in wanted_devices), (chosen, device)
 fails(ValueError, "devices: expected some of cpu, cuda, got 'xpu'", lambda: varlen.torch.install("xpu"))
 fails(ValueError, "devices: expected some of cpu, cuda, got []", lambda: varlen.torch.install([]))
-for wrong in (5, torch.device("cpu"), ["cpu", 5], [[]]):
-    fails(ValueError, "devices: expected some of cpu, cuda, got", lambda: varlen.torch.install(wrong))
+for wrong in (["cpu", 5], [[]]):
+    fails(ValueError, "devices: expected some of cpu, cuda, got [", lambda: varlen.torch.install(wrong))
+for wrong in (5, torch.device("cpu")):
+    fails(TypeError, "devices: expected some of cpu, cuda, got", lambda: varlen.torch.install(wrong))
 
 # Results, gradients and windows.
 for window in ((-1, -1), (-1, 0), (2, 0), (1, 3), (0, -1)):

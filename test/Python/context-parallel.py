@@ -58,7 +58,7 @@ def check_owners(plan):
 
 
 def check_chunks(plan):
-    """Keys and queries that a chunk meets, its pairs, and its mask as a sequence of its own."""
+    """Keys and queries that a chunk visits, its pairs, and its mask as a sequence of its own."""
     for rank, chunks in enumerate(plan.chunks):
         for c in chunks:
             queries, keys = (

@@ -18,7 +18,7 @@
 
 namespace mlir::varlen {
 
-/// The rows of `count` pairs from `first` on. Those of keys have a group of 1.
+/// The rows of `count` pairs from `first` on. Pairs of keys have a group of 1.
 struct RowRange {
   RowMap map;
   Value first, count;
@@ -40,7 +40,7 @@ public:
   struct WorkTile {
     RowMap pairs;
     Value first, rows, kRow, kRows, queries, offset, kBegin, kEnd;
-    /// Of the sequence; whoever asks it has to set it.
+    /// The mask of the sequence; must be set before use.
     SequenceMask mask;
   };
 
@@ -57,7 +57,7 @@ public:
   /// A parallel loop over the work tiles of a list.
   Operation *forEachTile(Value tiles, Value group,
                          function_ref<void(const WorkTile &)> body);
-  /// Of all tiles of a list that see a key: the most rows and keys, and the
+  /// Among all tiles of a list that see a key: the most rows and keys, and the
   /// scores (f64) of all and of the one with most, if each row saw all keys.
   struct Extremes {
     Value rows, keys, scores, mostScores;
@@ -146,7 +146,7 @@ public:
   int64_t panel, lanes;
   /// Whether tiles stay bf16, for dot products of pairs.
   bool pairs;
-  /// Of the factors of products.
+  /// Element type of the factors of products.
   FloatType tileElement;
 
 private:

@@ -302,7 +302,7 @@ void QueryTileBody::emitBlocks(Value begin, Value end, const State &state) {
     for (auto [number, slab] : llvm::zip_equal(numbers, state))
       fill(slab, at, number);
   });
-  // One panel is asked when it meets the block.
+  // A single panel is checked when it visits the block.
   SmallVector<NumberRange> ofTile;
   if (isKQ())
     ofTile = score->uniteRanges(getNumPanels());

@@ -51,7 +51,7 @@ private:
   SmallVector<int64_t> getStateSizes();
   void allocateResults(QueryTileOpInterface op);
 
-  // Of a panel.
+  // For a panel.
   void emitNumbers(const Panel &at);
   Value emitRowProduct(RowDotOp dot, Value pair);
   void emitOps(Block::iterator begin, Block::iterator end, const Panel &at);
@@ -59,7 +59,7 @@ private:
                   ArrayRef<Slab> results, const Panel &at);
   void emitWrite(WriteOp write, const Panel &at);
 
-  // Of a block.
+  // For a block.
   void emitBlock(Value k0, const State &state);
   void emitPanelStep(const Panel &at, const KeyBlock &block,
                      const State &state);

@@ -51,7 +51,7 @@ Value QueryTileConverter::emitIsFew(const WorkTile &tile) {
   Value keys = index.sub(tile.kEnd, tile.kBegin);
   int64_t most = getMaxQueries();
   Value isLong = index.less(2 * schedule.getKvBlock(), keys);
-  // Of the sequence, not of the tile, which may be its last few rows: both
+  // The sequence's, not the tile's, which may be its last few rows: both
   // forms have sums of their own.
   Value queries = tile.pairs.firstPair(index, tile.queries);
   return index.lessEqual(queries, index.select(isLong, index.constant(most),
@@ -91,7 +91,7 @@ void QueryTileConverter::emit(Value list, Value group) {
       memref::DeallocOp::create(b, states);
 }
 
-/// Tiles that meet no blocks: vector by vector.
+/// Tiles that visit no blocks: vector by vector.
 void QueryTileConverter::emitTiles(Value list, Value group) {
   QueryTileBody body(*this, ops, Orientation::KQ, lanes, /*panels=*/1);
   forEachTile(list, group, [&](const WorkTile &tile) {
@@ -122,7 +122,7 @@ void QueryTileConverter::emitTurn(Value list, Value number, Value isWhole,
       WorkTile tile = readTile(list, index.select(isWhole, i, number), group);
       tile.mask = maskOf(tile, batch);
       QueryTileBody panels = makePanels();
-      // Of a whole tile the first part's state, which becomes that of all, and
+      // In a whole tile: the first part's state, which becomes the tile's, and
       // another part's.
       SmallVector<Value> states = panels.allocateStates(index.constant(2));
       panels.allocate(tile);
@@ -173,7 +173,7 @@ void QueryTileConverter::emitParts(QueryTileBody &body, const Form &form,
     Value isFirst = index.equal(number, zero);
     Value slot =
         index.select(isFirst, zero, index.select(share.whole, one, number));
-    branch(share.meets, [&] {
+    branch(share.visits, [&] {
       Value part = index.mul(index.add(firstPart, number), partKeys);
       Value begin = index.max(part, body.tile.kBegin);
       Value end = index.min(index.add(part, partKeys), body.tile.kEnd);

@@ -21,7 +21,7 @@ namespace mlir::varlen {
 /// lanes are keys and columns of values, and both are read where they are. All
 /// others have queries as columns, in panels.
 ///
-/// If the loop has parts, those of a tile with much of all work are met at
+/// If the loop has parts, those of a tile with much of all work run at
 /// once, by several threads.
 class QueryTileConverter : CPUTileBuilder {
 public:
@@ -45,11 +45,11 @@ private:
     /// The states of all parts of a tile that is cut.
     SmallVector<Value> shared;
   };
-  /// What a thread does of a tile: it meets parts from `first` to before `end`,
-  /// whose states are in memory of its own if it is `whole`, else in that of
-  /// the form; or makes one state of those, if it `ends` the tile.
+  /// What a thread does of a tile: it processes parts from `first` to before
+  /// `end`, whose states are in memory of its own if it is `whole`, else in
+  /// that of the form; or makes one state of those, if it `ends` the tile.
   struct Share {
-    Value whole, meets, ends, first, end;
+    Value whole, visits, ends, first, end;
   };
 
   void emitTiles(Value list, Value group);
@@ -58,8 +58,9 @@ private:
   /// for two states in panels.
   void emitShare(QueryTileBody &panels, ValueRange own, Value isFew,
                  const Share &share);
-  /// A share of the tile of `body`: meets its parts, merges their states, and
-  /// ends the tile. `own` is memory for the first state and for another one.
+  /// A share of the tile of `body`: processes its parts, merges their states,
+  /// and ends the tile. `own` is memory for the first state and for another
+  /// one.
   void emitParts(QueryTileBody &body, const Form &form, ValueRange own,
                  const Share &share);
 
@@ -69,15 +70,15 @@ private:
   /// of one where keys are read from memory for longer than it takes to begin
   /// and to end (docs/notes/cpu-kernels.md).
   Value emitIsFew(const WorkTile &tile);
-  /// Whether the keys of a tile are met by several threads.
+  /// Whether several threads process the keys of a tile.
   Value emitIsCut(const WorkTile &tile, Value isFew, Value allScores);
   /// Keys of a part of a tile of that form.
   Value emitPartKeys(Value isFew);
   /// Parts are numbered from the first key of a sequence on; this is the first
-  /// that a tile meets, and how many it meets.
+  /// that a tile visits, and how many it visits.
   Value emitFirstPart(const WorkTile &tile, Value partKeys);
   Value emitNumParts(const WorkTile &tile, Value partKeys);
-  /// The most that a tile of the list meets.
+  /// The most that a tile of the list visits.
   Value emitMostParts(Value list, Value group, const Form &form);
   QueryTileBody makePanels() {
     return {*this, ops, Orientation::KQ, panel, schedule.getPanels()};

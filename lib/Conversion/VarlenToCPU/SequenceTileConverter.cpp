@@ -8,9 +8,10 @@
 //
 // An item is a sequence and a kv head. It walks over kv blocks and, for each,
 // over the panels of queries that see it, so sums of keys of a block stay in
-// cache and are written once. Those of queries are summed in scratch, in the
-// order of kv blocks: every sum has one owner and an order that its sequence
-// alone decides. Where one item is much of all work, its owners take turns.
+// cache and are written once. Gradients of queries are summed in scratch, in
+// the order of kv blocks: every sum has one owner and an order that its
+// sequence alone decides. Where one item is much of all work, its owners take
+// turns.
 //
 //===----------------------------------------------------------------------===//
 
@@ -98,7 +99,7 @@ void SequenceTileConverter::emitDiagonals(Value items, Value number,
   });
 }
 
-// To a list the other way round, keys that no item has are rows without a key:
+// To a list whose rows are keys, keys that no item has are rows without a key:
 // they belong to no sequence, or to one without queries.
 void SequenceTileConverter::emitUnseenKeys(Value list) {
   forEachTile(list, index.constant(1), [&](const WorkTile &keys) {
@@ -314,7 +315,7 @@ void SequenceTileConverter::emitBlock(const Cell &cell, Value number) {
   block.k0 = index.add(tile.kBegin, index.mul(number, schedule.getKvBlock()));
   block.keys = blockKeys(block.k0);
   Value padded = index.roundUp(block.keys, kGranule);
-  // Those of an item in one piece have room for one block.
+  // Buffers of an item in one piece have room for one block.
   for (Sum &sum : sums)
     if (sum.ofKeys)
       sum.ofBlock =

@@ -55,7 +55,7 @@ private:
   struct Sum {
     RankedTensorType type;
     bool ofKeys;
-    /// Of the item at hand; of keys by kv block, and that of the block at hand.
+    /// For the item at hand; for keys by kv block, and for the block at hand.
     Value memory = {}, ofBlock = {};
 
     bool isOfNumbers() const { return !ofKeys && type.getDimSize(0) == 1; }
@@ -91,8 +91,8 @@ private:
   /// Writes the rows of a sum.
   void emitWriteRows(WriteOp write, Value sum, const RowRange &rows);
   void emitClear(ClearOp clear, const RowRange &rows);
-  /// What rows get that meet nothing, of the body of the loop over tiles or of
-  /// that over blocks.
+  /// What rows get that visit nothing, from the body of the loop over tiles or
+  /// of that over blocks.
   void emitUnseen(Block &body, const RowRange &rows);
 
   Value group;

@@ -46,7 +46,7 @@ public:
             Value begin, Value size);
 
 private:
-  /// A factor in one order. Of a block `rows` is what steps read: the memory,
+  /// A factor in one order. For a block `rows` is what steps read: the memory,
   /// or a view of the source.
   struct Copy {
     TileOrder order;

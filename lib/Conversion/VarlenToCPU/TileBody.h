@@ -51,7 +51,7 @@ protected:
   /// The factor of a write; null if there is none.
   Value emitFactor(WriteOp write);
   void emitWriteNumbers(WriteOp write, const Panel &at);
-  /// What rows of the tile, or of keys, get that meet nothing or belong to no
+  /// What rows of the tile, or of keys, get that visit nothing or belong to no
   /// sequence.
   void emitOtherwise(WriteOp write, const RowRange &rows);
 
@@ -62,7 +62,7 @@ protected:
   DenseMap<Value, Value> takenOver;
   /// The keys that each query sees.
   Slab lo, hi;
-  /// Of the step, if there is one.
+  /// The factors and the score of the step, if there is one.
   std::optional<StepFactors> factors;
   std::optional<ScoreInputs> score;
 };

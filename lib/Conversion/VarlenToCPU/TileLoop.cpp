@@ -331,7 +331,7 @@ public:
   FailureOr<TileLoop> verify();
 
 private:
-  /// Of the loop over tiles or of that over blocks.
+  /// The body of the loop over tiles or of the one over blocks.
   LogicalResult verifyBody(Block &body);
   LogicalResult verifyOp(ForBlocksOp blocks);
   LogicalResult verifyOp(OnlineAttnGradOp step);
@@ -444,7 +444,7 @@ LogicalResult SequenceLoopVerifier::verifyOp(WriteOp write) {
       return write.emitOpError("expected sums of the ")
              << (isAtBlock ? "block" : "sequence")
              << ", rows to memory of T x H x D, numbers to other, got " << type;
-    // Rows in use that meet nothing get it, too.
+    // Rows in use that visit nothing get it, too.
     if (otherwise != 0)
       return write.emitOpError("expected 0 for rows that are not in use, got ")
              << otherwise;

@@ -71,7 +71,7 @@ private:
   Value emitList(const Side &rows, const Side &others, Value offset,
                  Value kvHeads, Value group, MaskAttrInterface mask,
                  int64_t size);
-  /// Those of the first loop of the batch that has a schedule.
+  /// The lanes of the first loop of the batch that has a schedule.
   int64_t getLanes() {
     for (ForTilesOp loop : found.loops)
       if (auto schedule =

@@ -18,7 +18,7 @@ using namespace mlir;
 using namespace mlir::varlen;
 
 /// A warp to a sum: rows in order for each lane, then the lanes. With bad
-/// cu_seqlens nobody writes.
+/// cu_seqlens are not written.
 LogicalResult varlen::convertHeadSums(ImplicitLocOpBuilder &b, ForTilesOp loop,
                                       const TileLoopContext &context) {
   FailureOr<SumRowsOp> op = findHeadSum(loop);

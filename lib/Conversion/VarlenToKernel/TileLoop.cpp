@@ -364,13 +364,13 @@ void TileLoopConverter::emitBlockLoads(Value i, bool masked) {
 }
 
 void TileLoopConverter::emitTile(Value entry) {
-  MaskRange<Value> met;
-  std::tie(tile, met) = decode(decodeEntry(entry));
+  MaskRange<Value> range;
+  std::tie(tile, range) = decode(decodeEntry(entry));
   for (ClearOp clear : loop.getBody()->getOps<ClearOp>())
     emitClear(clear);
   if (blocks) {
     readTileRanges();
-    visited = getBlocks(dropHiddenBlocks(met));
+    visited = getBlocks(dropHiddenBlocks(range));
     Value heads = ofQueries ? narrow.constant(1) : narrow.cast(group);
     pipeline = {narrow.mul(visited.masked, heads),
                 narrow.mul(visited.total, heads), emitHasRows()};

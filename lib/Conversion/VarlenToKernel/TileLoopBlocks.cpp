@@ -142,7 +142,7 @@ TileLoopConverter::getBlocks(const MaskRange<Value> &range) {
   auto within = [&](Value value, Value lo) {
     return atLeast(index.min(value, past), lo);
   };
-  // Blocks that every row meets whole.
+  // Blocks that every row visits whole.
   Value inside =
       isConstantIntValue(range.wholeBegin, 0)
           ? first

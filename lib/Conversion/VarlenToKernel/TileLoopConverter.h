@@ -56,7 +56,7 @@ private:
     Value kRow, kRows, kUsed;
     SequenceMask mask;
   };
-  /// The blocks that a tile meets, in the order of iterations: `left` masked
+  /// The blocks that a tile visits, in the order of iterations: `left` masked
   /// ones, then those up to number `masked` on the other side, then the others,
   /// up to `total`. Iteration i visits block i plus the base of its part. These
   /// are alive in the inner loop, where registers are scarce: 32 bits each.
@@ -107,7 +107,7 @@ private:
   Sequence dropBlindQueries(Sequence sequence);
   /// The tile of that number of all kv heads.
   TileEntry decodeEntry(Value entry);
-  /// A tile, and the range of the other side that its rows meet.
+  /// A tile, and the range of the other side that its rows visit.
   std::pair<Tile, MaskRange<Value>> decode(const TileEntry &entry);
   std::pair<Tile, MaskRange<Value>> decodeQueries(const TileEntry &entry);
   std::pair<Tile, MaskRange<Value>> decodeKeys(const TileEntry &entry);
@@ -128,7 +128,7 @@ private:
   Value getBlockTableRows(Value table, const BlockRows &rows);
   /// The same of a table that is summed: a query that is not in use has none.
   Value getTileGradientRows(Value table);
-  /// That of a table of keys: all queries of a block are of one head. Those
+  /// The row of a table of keys: all queries of a block are of one head. Those
   /// that are not in use see nothing.
   Value getBlockGradientRow(Value table, const BlockRows &rows);
 
@@ -152,7 +152,7 @@ private:
   /// Whether the warpgroup of the calling thread has a row in use of the tile;
   /// null if all wait for each other in any case.
   Value emitHasRows();
-  /// The items of a CTA, of `count`. Those that meet blocks differ in length,
+  /// The items of a CTA, of `count`. Items that visit blocks differ in length,
   /// in no order that a CTA could count on: each CTA takes the next one when it
   /// is through. The others are of one length: every `grid`-th.
   void emitItems(Value block, Value grid, Value count);
@@ -196,8 +196,8 @@ private:
   /// has none: its kernels have no registers left.
   SmallVector<NumberRange> getTileLookupRanges();
   SmallVector<NumberRange> getLookupRanges(Value first, Value count);
-  /// That of the numbers at some positions, at most `size`, of all heads of the
-  /// group.
+  /// The range of the numbers at some positions, at most `size`, of all heads
+  /// of the group.
   NumberRange getLookupRange(LookupOp lookup, NumberRange positions,
                              int64_t size, Readers readers);
   /// The memory of the table of a lookup.
@@ -248,11 +248,11 @@ private:
   /// Rows of a tile.
   int64_t tileRows;
   bool ofQueries;
-  /// Of the rows in shared memory.
+  /// The element type of rows in shared memory.
   FloatType element;
   /// Null if there are none.
   ForBlocksOp blocks;
-  /// Of the loop over blocks; null if there is none.
+  /// The step of the loop over blocks; null if there is none.
   StepOpInterface step;
   int64_t blockSize;
   /// Reads of rows to shared memory, at the tile and at a block.
@@ -261,7 +261,7 @@ private:
   /// One for all reads at a block, or one for each.
   SmallVector<Value> rings;
   DenseMap<Operation *, SmallVector<Value>> shared;
-  /// The item taken last, in shared memory; null if no tile meets blocks.
+  /// The item taken last, in shared memory; null if no tile visits blocks.
   Value taken;
   /// The tile, decoded again behind its loops: registers are scarce in them.
   Tile tile;
@@ -269,7 +269,7 @@ private:
   Pipeline pipeline;
   SmallVector<Value> limits;
   Value positions;
-  /// Of a tile of queries.
+  /// For a tile of queries.
   SmallVector<NumberRange> tileRanges, tileLookupRanges;
   SmallVector<Value> queryTableRows, gradientTableRows;
   /// Whether blocks are counted before any loop of the batch has run.

@@ -259,11 +259,11 @@ std::optional<bool> TileLoopConverter::weighsByHead() {
 }
 
 Value TileLoopConverter::emitWeight(const TileEntry &entry) {
-  MaskRange<Value> met;
-  std::tie(tile, met) = decode(entry);
+  MaskRange<Value> range;
+  std::tie(tile, range) = decode(entry);
   isWeighing = true;
   readTileRanges();
-  visited = getBlocks(met);
+  visited = getBlocks(range);
   Value zero = narrow.constant(0), one = narrow.constant(1);
   Value heads = ofQueries ? one : narrow.cast(group);
   Value lane = emitLane(narrow);

@@ -103,7 +103,7 @@ private:
   /// other: there is room for one tile that is not whole in each segment.
   Value emitSlot(Value segment);
   void emitWeights();
-  /// That of a tile of a kv head, if there is one in that place.
+  /// The entry of a tile of a kv head, if there is one in that place.
   void emitWeight(Value slot, Value kvHead, Value lane);
   /// How many of the tiles of a segment, so many, come before that one.
   Value emitRank(Value segment, Value tile, Value tiles, Value lane);

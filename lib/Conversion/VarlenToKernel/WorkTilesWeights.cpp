@@ -85,7 +85,7 @@ Value WorkTilesBuilder::emitRank(Value segment, Value tile, Value tiles,
       b, lane, tiles, index.constant(kernel::kWarpLanes), zero,
       [&](Value at, ValueRange before) {
         Value other = weightOf(at);
-        // Those of equal weight are in the order of a causal sequence.
+        // Entries of equal weight are in the order of a causal sequence.
         Value isFirst = ofQueries ? index.less(tile, at) : index.less(at, tile);
         Value isBefore =
             index.either(narrow.less(own, other),

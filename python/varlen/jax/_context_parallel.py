@@ -19,7 +19,7 @@ _METHODS = ("all_gather", "ring", "all_to_all")
 
 
 class Sizes(NamedTuple):
-    """Extents of arrays of a plan. Those of any batch may be larger than it needs, so that
+    """Extents of arrays of a plan. The arrays of any batch may be larger than it needs, so that
     batches share a compiled program."""
 
     rows: int  # of q on a device
@@ -202,12 +202,12 @@ def context_parallel(
 
     Args:
         q: (rows of a device, Hq, D); k, v: (key rows of a device, Hkv, D or Dv).
-        shards: Those of `shard_plan(plan, method)`, split over the axis: in shard_map their first
+        shards: The result of `shard_plan(plan, method)`, split over the axis: in shard_map their first
             axis is 1.
-        axis_name: Of the mesh; it has as many devices as the plan has ranks.
-        method: That of shard_plan. "all_gather": all keys and values on all devices; "ring": they
+        axis_name: An axis of the mesh; it has as many devices as the plan has ranks.
+        method: As in shard_plan. "all_gather": all keys and values on all devices; "ring": they
             go around, and parts are merged by lse; "all_to_all": each device computes some heads.
-        window: That of the plan.
+        window: As in the plan.
         scale, sink, score, captures: As of varlen_attn; sinks and captures of heads are the same
             on all devices. Captures of rows are not offered.
         return_lse: Also return lse, (Hq, rows of a device).

@@ -20,7 +20,7 @@ _FEW = 9
 
 
 class Options(NamedTuple):
-    """Of the attention, as the operators take them."""
+    """The options of the attention, as the operators take them."""
 
     left: int
     right: int

@@ -66,7 +66,7 @@ class Exchange:
         return self._start(rows, result, self._sent, self._received)
 
     def start_back(self, packed):
-        """The other way round: what was received goes back to its owners."""
+        """The reverse: what was received goes back to its owners."""
         result = packed.new_empty(sum(self._sent), *packed.shape[1:])
         return self._start(packed.contiguous(), result, self._received, self._sent)
 

@@ -29,8 +29,11 @@ def install(devices=None):
     if devices is None:
         devices = _KEYS if torch.cuda._is_compiled() else ("cpu",)
     chosen = [devices] if isinstance(devices, str) else devices
-    if not isinstance(chosen, Collection) or not chosen or any(x not in list(_KEYS) for x in chosen):
-        raise ValueError(f"devices: expected some of {', '.join(_KEYS)}, got {show(devices)}")
+    wrong = None if isinstance(chosen, Collection) else TypeError
+    if not wrong and (not chosen or any(x not in list(_KEYS) for x in chosen)):
+        wrong = ValueError
+    if wrong:
+        raise wrong(f"devices: expected some of {', '.join(_KEYS)}, got {show(devices)}")
     devices = tuple(chosen)
     register_flash_attention_impl(_NAME, register_fn=lambda: _Handle(devices))
 

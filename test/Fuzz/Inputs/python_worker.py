@@ -23,7 +23,7 @@ import doors.importers  # (finds the other modules)
 import numpy as np
 import torch
 
-# What nobody writes to shows: arrays begin as NaN, or as numbers that are no index.
+# What is not written shows: arrays begin as NaN, or as numbers that are no index.
 _empty = np.empty
 
 
@@ -38,7 +38,7 @@ import python_calls
 import python_meaning as meaning
 from python_arguments import ANY, REFUSED, SAME, to_numpy
 
-# Of a case: on the clock, where it waits for ever, and of CPU time.
+# Limits of a case: on the clock, where it waits for ever, and of CPU time.
 SECONDS, CPU_SECONDS = 900, 120
 PACKAGE = str(ROOT / "python" / "varlen")
 UPSTREAM = "torch/nn/attention/varlen.py"

@@ -62,7 +62,7 @@ public:
   struct Chunk {
     /// Whether the row exists, and the chunk in it, if chunks are whole.
     Value exists;
-    /// Of the chunk's first element, and its column in the row.
+    /// Index of the chunk's first element, and its column in the row.
     Value address, column;
     /// Byte offset in the slot: the same for all rows of a thread (if rows are
     /// far enough apart), and the row's.

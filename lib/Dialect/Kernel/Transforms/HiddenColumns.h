@@ -19,7 +19,7 @@ struct ColumnLimits {
   /// The columns from `lo` to `hi` are visible; null if none is before the
   /// first.
   Value lo, hi;
-  /// That of column 0; and whether all are visible, or null.
+  /// The key of column 0; and whether all are visible, or null.
   Value k0, whole;
 };
 

@@ -41,7 +41,7 @@ namespace {
 /// A contraction of a loop into what the loop carries.
 struct Deferred {
   kernel::ContractOp contract;
-  /// Of the iteration argument, and of the operand of the yield.
+  /// Numbers of the iteration argument and of the operand of the yield.
   unsigned index;
   /// The tile of the slot that it reads.
   unsigned tile;

@@ -33,7 +33,7 @@ static std::unique_ptr<TensorCores> createCores(int64_t warps, bool wgmma) {
   return wgmma ? createWgmma(warps) : std::make_unique<TensorCores>(warps);
 }
 
-/// Of an operation or an adaptor.
+/// The parts of an operation or an adaptor.
 template <typename Op> static Contraction getContraction(Op op) {
   return {op.getA(),  op.getB(), op.getAcc(), static_cast<int64_t>(op.getK()),
           op.getAT(), op.getBT()};

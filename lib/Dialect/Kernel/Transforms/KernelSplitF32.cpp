@@ -8,7 +8,7 @@
 
 //
 // An f32 number is the sum of three bf16 numbers, each what rounding the ones
-// before has left: 3 x 8 bits of significand and two signs. Of the nine
+// before has left: 3 x 8 bits of significand and two signs. Among the nine
 // products of two such sums six matter to f32: the others are below 2^-26 of
 // the largest.
 //

@@ -111,7 +111,7 @@ std::unique_ptr<RingProtocol> kernel::createMBarrierProtocol(const RingUse &use,
   return std::make_unique<MBarrierProtocol>(use, mbarriers, stages);
 }
 
-/// Those of one kind lie one after the other.
+/// Barriers of one kind are consecutive.
 Value MBarrierProtocol::address(ThreadBuilder &b, Kind kind, Value stage) {
   Value base = getAddress(b, mbarriers);
   Value number = kind == Full ? stage : b.add(stage, stages);

@@ -14,17 +14,17 @@
 namespace mlir::varlen::kernel {
 
 /// Emits a `varlen.scatter_add` of fragments: `values` and `index` of a tile
-/// R x C, and `rows`, the projection R x 1, to `memory`. Of the four lanes that
-/// share two rows, the first two add the numbers of a row each, which the
+/// R x C, and `rows`, the projection R x 1, to `memory`. Among the four lanes
+/// that share two rows, the first two add the numbers of a row each, which the
 /// others hand to them. So whatever is added to a row of memory is added by one
 /// thread, in the order of columns: there is nothing to wait for.
 void emitScatterAdd(ThreadBuilder &b, Value values, Value index, Value memory,
                     Value rows);
 
 /// Emits a `varlen.add_keys` of a fragment: `values` of a tile, keys x queries,
-/// to one row of `memory`. Of the four lanes that share two keys, all of which
-/// have their sums, the first two add one each: what a key has is added by one
-/// thread.
+/// to one row of `memory`. Among the four lanes that share two keys, all of
+/// which have their sums, the first two add one each: what a key has is added
+/// by one thread.
 void emitAddKeys(ThreadBuilder &b, Value values, Value memory, Value row,
                  Value firstKey, int64_t warps);
 

@@ -76,7 +76,7 @@ protected:
                       function_ref<Values(Value, ValueRange)> addStep);
 
   ContractionTile sizes;
-  /// Of a vector of sums.
+  /// Of how many lanes a vector of sums is.
   int64_t lanes;
   /// Elements of the contracted loop that a step takes; whether the step is one
   /// of fewer, at its end.
@@ -90,7 +90,7 @@ protected:
   bool isCached = false;
   /// What sums begin with, if it is not in memory.
   Value initial;
-  /// Those of all of the result, if they are in registers.
+  /// The sums of all of the result, if they are in registers.
   MutableArrayRef<Value> registers;
 
 private:

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Part of varlen-vectorize-linalg: a sum that begins with zeros need not read
-// them from memory, and nobody need write them.
+// them from memory, and they need not be written.
 //
 //===----------------------------------------------------------------------===//
 

@@ -140,7 +140,7 @@ LogicalResult LoopVectorizer::checkAlong(unsigned dim, unsigned &numStrided,
   return success();
 }
 
-/// Of an operand of pairs.
+/// For an operand of pairs.
 LogicalResult LoopVectorizer::checkPairs(OpOperand &operand,
                                          std::string &reason) {
   auto type = cast<MemRefType>(operand.get().getType());

@@ -182,7 +182,7 @@ bool RegisterTile::find(linalg::LinalgOp first) {
   return hasContraction && emitters.size() > 1;
 }
 
-/// Whether nobody else reads the tile.
+/// Whether the tile has no other reader.
 bool RegisterTile::isDead() {
   if (!memory.getDefiningOp<memref::AllocOp>())
     return false;

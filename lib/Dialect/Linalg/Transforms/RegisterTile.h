@@ -55,7 +55,7 @@ private:
   OpBuilder *builder;
   const CPUTarget *target;
   SmallVector<linalg::LinalgOp> ops;
-  /// Of each but a fill, which is the first.
+  /// One for each but a fill, which is the first.
   SmallVector<Emitter> emitters;
   bool hasContraction = false;
   /// The tile in memory, and how many rows, lanes and vectors of a row it has.

@@ -132,7 +132,7 @@ static bool moveReadersBehind(linalg::GenericOp producer,
 }
 
 /// The input that one of the masks computes, so that one loop can compute both,
-/// after what else reads that was moved behind the consumer. Of an input that
+/// after what else reads that was moved behind the consumer. For an input that
 /// turns out to be none, these operations may have been moved, too.
 static OpOperand *exposeMasked(linalg::GenericOp consumer,
                                const SetVector<Operation *> &masks) {

@@ -139,7 +139,7 @@ Value GroupTiler::emitDestination(OpOperand &init, Value tile) {
         b, forall.getRegionIterArgs()[result.getResultNumber()], at, area,
         ones);
   }
-  // Of a size that is known before the loop.
+  // Its size is known before the loop.
   Value memory = emitAlloc(b, bound, type.getElementType());
   Value own =
       tensor::ExtractSliceOp::create(b, /*resultType=*/{}, memory, area);

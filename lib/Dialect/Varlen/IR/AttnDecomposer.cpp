@@ -235,8 +235,8 @@ SmallVector<Value> AttnDecomposer::scoreArguments(ImplicitLocOpBuilder &b,
   Value query = arith::AddIOp::create(
       b, castIndex(b, linalg::IndexOp::create(b, 0), wide), sequence.diagonal);
   if (op.getQOffset()) {
-    query = arith::MaxSIOp::create(
-        b, query, makePosition(b, wide, -kFarthestPosition));
+    query = arith::MaxSIOp::create(b, query,
+                                   makePosition(b, wide, -kFarthestPosition));
     query = arith::MinSIOp::create(b, query,
                                    makePosition(b, wide, kFarthestPosition));
   }

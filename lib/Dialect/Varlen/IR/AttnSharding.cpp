@@ -44,7 +44,7 @@ namespace {
 enum class Dim { Rows, Heads, Whole };
 using Dims = SmallVector<Dim, 3>;
 
-/// Those of all operands and results of an operation.
+/// The dimensions of all operands and results of an operation.
 struct OpDims {
   SmallVector<Dims> operands, results;
 };

@@ -21,7 +21,7 @@ namespace mlir::varlen {
 /// Warps of a CTA.
 inline constexpr int64_t kMaxWarps = 32;
 
-/// That of varlen.online_attn.
+/// The largest `rescale_threshold` of varlen.online_attn.
 inline constexpr int64_t kMaxRescaleThreshold = 8;
 
 /// CTAs, warps and 32-bit registers of a multiprocessor.

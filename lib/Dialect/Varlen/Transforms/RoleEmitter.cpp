@@ -96,7 +96,7 @@ RoleEmitter::emitBlocks(Value tile, TileType block, ValueRange inits,
 }
 
 /// Makes one operation of the product of a score with a scale and a sum that it
-/// is a term of: the product is ours, and nobody asked for it to be rounded.
+/// is a term of: the product is ours, and need not be rounded.
 static void fuseScale(OpBuilder &b, arith::MulFOp scaled) {
   Value product = scaled.getResult();
   OpBuilder::InsertionGuard guard(b);

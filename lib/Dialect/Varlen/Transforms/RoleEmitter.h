@@ -34,17 +34,17 @@ public:
   void finish();
 
 private:
-  /// out and lse: a tile of queries meets the keys that it sees.
+  /// out and lse: a tile of queries visits the keys that it sees.
   ForTilesOp emitOut(AttnOp attn, const RoleShape &shape);
 
-  /// lse, delta and the captures of every query, and what it takes off dsink,
-  /// in scratch that the other gradients read, with lse as steps on tiles of
-  /// `shape.factor` want it.
+  /// lse, delta and the captures of every query, and what it subtracts from
+  /// dsink, in scratch that the other gradients read, with lse as steps on
+  /// tiles of `shape.factor` want it.
   ForTilesOp emitStatistics(AttnGradOp grad, const RoleShape &shape);
   /// dq, and the gradients of captures but for tables of keys: a tile of
-  /// queries meets the keys that it sees.
+  /// queries visits the keys that it sees.
   ForTilesOp emitQueryGrad(AttnGradOp grad, const RoleShape &shape);
-  /// dk, dv or both: a tile of keys meets the queries that see it. Who owns dk
+  /// dk, dv or both: a tile of keys visits the queries that see it. Who owns dk
   /// owns the gradients of tables of keys, too.
   ForTilesOp emitKeyGrad(AttnGradOp grad, const RoleShape &shape, bool ofKeys,
                          bool ofValues);
@@ -124,11 +124,12 @@ private:
   AttentionOpInterface op;
   ImplicitLocOpBuilder b;
   FloatType compute;
-  /// That of steps: 1 with a region that changes scores, which scales products.
+  /// The scale of steps: 1 with a region that changes scores, which scales
+  /// products.
   double scale;
   Value batch, statistics, sinkTerms;
-  /// What rows take off the gradients of captures; null but for those of heads,
-  /// and for tables.
+  /// What rows subtract from the gradients of captures; null but for those of
+  /// heads, and for tables.
   SmallVector<Value> captureTerms;
   /// Rows of the gradients of tables, H x T x M, or H x T of keys, in the order
   /// of `wrt_captures`, null for captures that are no tables; those of

@@ -272,7 +272,7 @@ void RoleEmitter::writeCaptures(AttnGradOp grad, ValueRange gradients,
        llvm::zip_equal(tableRows, captureTerms, getCaptureGradients(grad))) {
     if (rows)
       continue;
-    // A head's gradient is less what rows take off it.
+    // What rows contribute is subtracted from a head's gradient.
     WriteOp::create(b, gradients.front(), terms ? terms : memory, tile,
                     b.getDenseF64ArrayAttr(0.0),
                     terms ? b.getF64FloatAttr(-1.0) : FloatAttr());

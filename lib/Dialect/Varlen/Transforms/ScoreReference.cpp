@@ -83,8 +83,8 @@ ScoreReference::Result ScoreReference::emitResult(ImplicitLocOpBuilder &b,
     return math::Exp2Op::create(b, x);
   };
   // l is relative to the reference; of log(l) the part that the reference is
-  // off the maximum is taken off, exactly, so that lse is rounded once. Without
-  // a key l = 0, hence lse = -inf.
+  // off the maximum is subtracted, exactly, so that lse is rounded once.
+  // Without a key l = 0, hence lse = -inf.
   Value factor = emitFactor(b, m);
   Value reference = emitReference(b, m, factor);
   Value off =

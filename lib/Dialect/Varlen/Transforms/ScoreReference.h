@@ -50,7 +50,8 @@ public:
   struct Result {
     Value factor, lse;
   };
-  /// Of the state of a row, with a sink if that is not null: -inf is none.
+  /// What results from the state of a row, with a sink if that is not null:
+  /// -inf is none.
   Result emitResult(ImplicitLocOpBuilder &b, Value m, Value l,
                     Value sink) const;
 
@@ -76,8 +77,9 @@ public:
   /// null: 0 if it has no key, whatever else it has.
   Value emitDelta(ImplicitLocOpBuilder &b, Value lse, Value product,
                   Value dlse) const;
-  /// What a row of such an lse takes off the gradient of a sink: the weight of
-  /// the sink times delta. Nothing of a sink of -inf, whatever delta is.
+  /// What a row of such an lse subtracts from the gradient of a sink: the
+  /// weight of the sink times delta. Nothing of a sink of -inf, whatever delta
+  /// is.
   Value emitSinkTerm(ImplicitLocOpBuilder &b, Value sink, Value lse,
                      Value delta) const;
 

@@ -201,7 +201,7 @@ Value StepBuilder::overScores(const ScoreInputs &of, Value products,
       inputs, init, [&](ImplicitLocOpBuilder &inner, ValueRange args) -> Value {
         ValueRange ofMore = args.slice(1, more.size());
         ValueRange rest = args.drop_front(1 + more.size());
-        // Without positions nobody reads them.
+        // Without positions they are not read.
         Value query, key;
         if (of.position) {
           query = rest.front();

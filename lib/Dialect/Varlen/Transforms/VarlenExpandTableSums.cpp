@@ -8,7 +8,7 @@
 //
 // Columns are queries, each of which has a row of the table to itself: a vector
 // of them adds to as many places, and the keys of a query come one after the
-// other. Of a table of keys the queries of a head share the row: a vector adds
+// other. In a table of keys the queries of a head share the row: a vector adds
 // one sum for each of its heads.
 //
 //===----------------------------------------------------------------------===//

@@ -625,7 +625,7 @@ static SmallVector<Value> write(OnlineFinishOp end, OpBuilder &builder) {
   Value factor = result(&ScoreReference::Result::factor);
   Value lse = result(&ScoreReference::Result::lse);
   Value acc = end.getAcc();
-  // A row without a key may have met NaN with a weight of 0.
+  // A row without a key may have multiplied NaN by a weight of 0.
   auto weigh = [&](ImplicitLocOpBuilder &inner, ValueRange args) -> Value {
     Value zero =
         arith::ConstantOp::create(inner, inner.getFloatAttr(s.compute, 0.0));

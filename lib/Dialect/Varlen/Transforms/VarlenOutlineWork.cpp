@@ -163,8 +163,8 @@ static bool isLocal(memref::AllocOp alloc,
 }
 
 /// Decides which buffers of the body live in the workspace and removes their
-/// deallocations. Those of static size come first. All sizes that are known are
-/// within what 64 bits count.
+/// deallocations. Buffers of static size come first. All sizes that are known
+/// are within what 64 bits count.
 FailureOr<SmallVector<Slice>> Outliner::planWorkspace(scf::ForallOp forall) {
   Region &body = forall.getRegion();
   DataLayout layout = DataLayout::closest(forall);

@@ -79,7 +79,7 @@ static bool isWritable(Value tile, Block *block) {
                     producer);
 }
 
-/// The input of an operation that it can write over: one that nobody reads
+/// The input of an operation that it can write over: one that is not read
 /// after it.
 static OpOperand *getOverwritten(linalg::GenericOp op, OpOperand &init) {
   for (OpOperand *input : op.getDpsInputOperands()) {
@@ -181,7 +181,7 @@ struct VarlenPlaceTiles : varlen::impl::VarlenPlaceTilesBase<VarlenPlaceTiles> {
       if (isPlaced(empty))
         numBounded += bound(empty, getEnclosingSchedule(empty));
     });
-    // Nobody asks for it any more.
+    // It has no later reader.
     getOperation()->walk([](Operation *op) {
       auto schedule = op->getAttrOfType<CPUScheduleAttr>(kScheduleAttrName);
       if (schedule &&

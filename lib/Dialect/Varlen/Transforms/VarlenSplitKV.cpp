@@ -20,7 +20,7 @@ namespace mlir::varlen {
 using namespace mlir;
 using namespace mlir::varlen;
 
-/// The parts in which `loop` is to meet its blocks: none if it is in one
+/// The parts in which `loop` is to visit its blocks: none if it is in one
 /// already.
 static PartSizes getPartSizes(ForBlocksOp loop) {
   auto tiles = dyn_cast<ForTilesOp>(loop->getParentOp());

@@ -91,7 +91,7 @@ int64_t Splitter::findTail(Block &block, int64_t all, Tail &best) {
 }
 
 /// Where the tail ends in a branch that has nearly all of it, takes what is in
-/// the branch: nobody who does not enter it pays for the call.
+/// the branch: only a thread that enters it pays for the call.
 void Splitter::enterBranch() {
   Block *block = tail.first->getBlock();
   while (auto branch = dyn_cast_or_null<scf::IfOp>(
@@ -114,7 +114,7 @@ void Splitter::enterBranch() {
 bool Splitter::isDerived(Operation *op) {
   if (op->hasTrait<OpTrait::ConstantLike>())
     return true;
-  // Nobody writes to the context.
+  // The context is not written.
   bool isRead = isMemoryEffectFree(op) || isa<LLVM::LoadOp>(op);
   return isRead &&
          (op->getBlock() == &work.front() ||

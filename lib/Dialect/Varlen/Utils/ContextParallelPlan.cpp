@@ -106,7 +106,7 @@ public:
   Units(const ContextParallelBatch &batch,
         const ContextParallelOptions &options);
 
-  /// Those of a sequence are numbered from firstOf(s) to firstOf(s + 1).
+  /// The chunks of a sequence are numbered from firstOf(s) to firstOf(s + 1).
   int64_t firstOf(int64_t sequence) const { return first[sequence]; }
   int64_t getNumSequences() const { return first.size() - 1; }
   double getWorkOf(int64_t sequence) const;

@@ -47,7 +47,7 @@ func.func @attn(%q: memref<?x4x64xf32>, %cu: memref<?xi32>, %slopes: memref<4xf3
   return
 }
 
-// The statistics of rows carry captures, gradients of heads what rows take off them.
+// The statistics of rows carry captures, gradients of heads what rows subtract from them.
 // TILES-LABEL: func.func @grad
 // TILES: %[[ROWS:.*]] = varlen.rows in %{{.*}} : <3 x f32>
 // TILES: %[[TERMS:.*]] = varlen.rows in %{{.*}} : <1 x f32>

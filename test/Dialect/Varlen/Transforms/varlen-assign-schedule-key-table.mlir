@@ -17,7 +17,7 @@ func.func @forward(%q: memref<?x8x64xbf16>, %cu: memref<?xi32>, %flags: memref<8
 
 // -----
 
-// Those of gradients do not in tiles of keys.
+// Schedules of gradients do not in tiles of keys.
 func.func @gradients(%q: memref<?x8x64xbf16>, %cu: memref<?xi32>, %flags: memref<8x?xf32>,
                      %lse: memref<8x?xf32>, %dq: memref<?x8x64xbf16>, %dk: memref<?x8x64xbf16>,
                      %dv: memref<?x8x64xbf16>) {

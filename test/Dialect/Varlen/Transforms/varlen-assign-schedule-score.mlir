@@ -105,7 +105,7 @@ func.func @chunked(%q: tensor<?x4x16xf32>, %cu: tensor<?xi32>) -> tensor<?x4x16x
 
 // -----
 
-// What is made of a table says of keys what nobody knows before.
+// What is made of a table depends on keys in a way that is not known before.
 func.func @table(%q: memref<?x8x64xf32>, %cu: memref<?xi32>, %flags: memref<8x?x9xf32>,
                  %out: memref<?x8x64xf32>, %lse: memref<8x?xf32>) {
   // expected-remark @below {{intervals know nothing of 'varlen.lookup', which says whether a key is visible}}

@@ -39,7 +39,7 @@ func.func @vector(%v: memref<16x8xf32>, %p: tensor<16xf32>, %o: tensor<8xf32>, %
 
 // -----
 
-// Whoever is no product reads rows.
+// Operations that are no product read rows.
 
 func.func @rows(%q: memref<6x8xf32>, %o: tensor<8x6xf32>, %n: index) {
   scf.forall (%i) in (%n) {

@@ -64,7 +64,7 @@ func.func @pairs(%q: memref<4x32xbf16>, %k: memref<16x8xbf16>, %kp: memref<8x16x
 
 // -----
 
-// Without a schedule nobody says what products read.
+// Without a schedule it is not known what products read.
 
 // CHECK-LABEL: @unscheduled
 // CHECK: varlen.to_tile %{{.*}} as columns

@@ -70,7 +70,7 @@ func.func @part(%x: memref<8x8xf32>, %table: memref<?x?xf32, strided<[1, 1], off
 
 // -----
 
-// Of a table of keys, each head among the lanes adds one sum for a key. Values that
+// In a table of keys, each head among the lanes adds one sum for a key. Values that
 // lie in memory, or are stored there already, are read where they are; two operations
 // share scratch.
 

@@ -167,7 +167,7 @@ func.func @chosen(%x: memref<8x4xf32>, %n: index, %c: i1) {
 
 // -----
 
-// Loops that are somebody else's.
+// Loops of another producer.
 // CHECK-LABEL: func @others
 // CHECK-COUNT-3: scf.forall
 // CHECK-NOT: func private

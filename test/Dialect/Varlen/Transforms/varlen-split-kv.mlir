@@ -116,7 +116,7 @@ func.func @whole(%batch: !varlen.batch, %q: memref<?x2x16xbf16>, %qt: tensor<16x
 
 // -----
 
-// States that begin with something else, that something but the step has a hand in,
+// States that begin with something else, that something but the step modifies,
 // or that there is no merge for; no state.
 
 #cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>

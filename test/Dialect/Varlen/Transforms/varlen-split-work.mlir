@@ -1,7 +1,7 @@
 // RUN: varlen-opt %s --varlen-split-work=min-size=8 --split-input-file | FileCheck %s
 // RUN: varlen-opt %s --varlen-split-work --split-input-file | FileCheck %s --check-prefix=SMALL
 
-// What is in a branch leaves it: whoever does not enter the branch does not
+// What is in a branch leaves it: a thread that does not enter the branch does not
 // call. Buffers come from the context and the workspace in both functions.
 // CHECK-LABEL: func private @f_work_0(
 // CHECK-SAME: %[[CONTEXT:.*]]: !llvm.ptr {llvm.noalias}, %{{.*}}: i64, %{{.*}}: i64, %[[WS:.*]]: !llvm.ptr {llvm.noalias})

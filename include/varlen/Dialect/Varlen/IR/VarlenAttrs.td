@@ -204,7 +204,7 @@ def Varlen_GPUScheduleAttr : Varlen_Attr<"GPUSchedule", "gpu_schedule", [
     most the slack, a block is multiplied into the accumulators while the exponentials
     of the next one are computed. With 2 `rings` the rows of a block that are of one
     kind, as its keys or its values, have slots of their own, which can be free while
-    the others are read; a schedule with a lag has 1. Of the forward: with a
+    the others are read; a schedule with a lag has 1. In the forward, with a
     `rescale_threshold` accumulators are rescaled only where a maximum would be more than
     that, in units of log2, too small (see `varlen.online_attn`). Of gradients: with
     `scores_first`, 1, the gradient of p is computed beside p, not before the scores.

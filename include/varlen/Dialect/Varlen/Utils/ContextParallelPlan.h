@@ -65,7 +65,7 @@ struct ContextParallelChunk {
   int64_t ownKeyBegin, ownKeyEnd; // rows of k and v
   int64_t keyBegin, keyEnd;       // keys that some of the query rows see
   int64_t queryBegin, queryEnd;   // query rows that see some of the own keys
-  /// Of the chunk as a sequence with the keys [keyBegin, keyEnd): its entry of
+  /// The chunk as a sequence with the keys [keyBegin, keyEnd): its entry of
   /// q_offset.
   int64_t qOffset;
   int64_t pairs; // of a query row and a key that it sees
