@@ -4,6 +4,7 @@ where there are some."""
 
 import numpy as np
 import torch
+from device import IS_FAKE, ON_CUDA
 from packed import fails, offsets
 
 from varlen import scores
@@ -99,9 +100,12 @@ refused(ValueError, f"query: {words} and cu_seq", nested, nested, nested)
 refused(ValueError, f"value: {words} and cu_seq", q, k, nested)
 nested = torch.nested.nested_tensor([cu[:1], cu[1:]], layout=torch.jagged)
 refused(ValueError, f"cu_seq_q: {words}", q, k, v, nested)
-for layout in (q.to_sparse(), q.to_mkldnn()):
-    refused(ValueError, f"value: expected a dense tensor, got one of layout {layout.layout}", q, k, layout)
-refused(ValueError, "sink: expected a dense tensor, got one of layout", sink=torch.zeros(4).to_sparse())
+# The stand-in for CUDA has no sparse tensors, and CUDA none of mkldnn.
+layouts = [] if IS_FAKE else [q.to_sparse()] if ON_CUDA else [q.to_sparse(), q.to_mkldnn()]
+for layout in layouts:
+    words = f"expected a dense tensor, got one of layout {layout.layout}"
+    refused(ValueError, f"value: {words}", q, k, layout)
+    refused(ValueError, f"sink: {words}", sink=layout)
 refused(
     ValueError,
     "expected query, key, value of rank 3 (rows, heads, head_dim), got shapes query (13,), key",
@@ -209,9 +213,9 @@ for name, value in {
     )
 for options, words in (
     ({"softcap": -1.0}, "softcap: expected 0 or more, got -1.0"),
-    ({"alibi_slopes": torch.ones(())}, "alibi_slopes: expected a tensor of torch.float32 on cpu and of shape (4,) or (2, 4)"),
-    ({"alibi_slopes": torch.ones(9, 4)}, "got one of torch.float32 on cpu and of shape (9, 4)"),
-    ({"alibi_slopes": torch.ones(4).double()}, "got one of torch.float64 on cpu and of shape (4,)"),
+    ({"alibi_slopes": torch.ones(())}, f"alibi_slopes: expected a tensor of torch.float32 on {q.device} and of shape (4,) or (2, 4)"),
+    ({"alibi_slopes": torch.ones(9, 4)}, f"got one of torch.float32 on {q.device} and of shape (9, 4)"),
+    ({"alibi_slopes": torch.ones(4).double()}, f"got one of torch.float64 on {q.device} and of shape (4,)"),
     ({"alibi_slopes": torch.ones(4, device="meta")}, "got one of torch.float32 on meta"),
     ({"attention_chunk": 2**63, "causal": True}, "attention_chunk: expected an integer from 1 to 268435456"),
 ):
