@@ -62,7 +62,7 @@ def flash_attn_varlen_func(
         causal = as_flag("causal", causal)
     right = 0 if causal else right
     chunk = None
-    if attention_chunk and as_integer("attention_chunk", attention_chunk):
+    if attention_chunk is not None and as_integer("attention_chunk", attention_chunk):
         if not causal or left >= 0:
             raise NotImplementedError(
                 "attention_chunk: Varlen offers chunks with causal=True and without a window, "

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from ._flash_attn import flash_attn_varlen_func
-from ._functions import check_tensors
+from ._functions import check_layouts, check_tensors
 
 
 def flash_attn_func(
@@ -190,6 +190,7 @@ def _unpack(name, x, count, rows):
 
 
 def _check_rank(name, x, axes):
+    check_layouts(**{name: x})
     rank = axes.count(",") + 1
     if x.dim() != rank:
         raise ValueError(

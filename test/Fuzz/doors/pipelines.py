@@ -25,10 +25,11 @@ import varlen
 SECONDS, MEMORY = 120, 4 << 30
 OURS = re.compile(r"\b(?:varlen|kernel)\.|[#!](?:varlen|kernel)\b")
 # Of upstream's tests, or what prints, writes files, reads them or runs other programs; and
-# what changes kernels so that they are wrong.
+# what changes kernels so that they are wrong; and an attribute that upstream prints and does not
+# read again, without profiles.
 NO_PASS = re.compile(
     r"test-|print-|view-|snapshot-|mlir-reduce|reduction-tree|opt-reduction|gpu-module-to-binary|"
-    r"transform-preload|gpu-lower-to|varlen-mutate-kernels"
+    r"transform-preload|gpu-lower-to|varlen-mutate-kernels|tosa-attach-target"
 )
 # Passes that say something for such functions, in which what varlen-run runs is found.
 COMMON = (
