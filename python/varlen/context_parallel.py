@@ -67,6 +67,10 @@ class Rows(NamedTuple):
     begin: int
     end: int
 
+    @property
+    def size(self):
+        return self.end - self.begin
+
 
 class Plan:
     """What `plan` returns; nothing changes it.
@@ -120,6 +124,11 @@ class Plan:
             range(begin[c.sequence] + c.own_key_begin, begin[c.sequence] + c.own_key_end)
             for c in self.chunks[rank]
         ]
+
+    def all_rows(self, *, of_keys=False):
+        """The rows that ranks own, one rank's after the other's, as ranges of rows of the batch."""
+        of_rank = self.key_rows if of_keys else self.rows
+        return [rows for rank in range(self.ranks) for rows in of_rank(rank)]
 
     def num_rows(self, rank):
         return sum(c.end - c.begin for c in self.chunks[rank])
@@ -209,7 +218,7 @@ class Plan:
 
     def _count(self, sent, rank):
         others = (other for other in range(self.ranks) if other != rank)
-        return sum(x.end - x.begin for other in others for x in sent(rank, other))
+        return sum(x.size for other in others for x in sent(rank, other))
 
     def signature(self):
         """A text that two plans share if and only if they are equal."""
@@ -329,7 +338,7 @@ def bytes_sent(
         return plan.num_sent_keys(rank) * of_keys * itemsize, backward
     if method == "ring":
         forward = plan.num_sent_keys(rank) * of_keys * itemsize
-        received = sum(x.end - x.begin for r in others for x in plan.sent_keys(r, rank))
+        received = sum(x.size for r in others for x in plan.sent_keys(r, rank))
         return forward, forward + received * of_keys * of_sums
     if method != "all_to_all":
         raise ValueError(f"method: expected all_gather, ring or all_to_all, got {method!r}")

@@ -147,7 +147,7 @@ def _make_calls(plan, queries, calls, sizes, find, method):
     count = sizes.sequences
 
     def cumulate(parts):
-        ends = [0, *itertools.accumulate(x.end - x.begin for x in parts)]
+        ends = [0, *itertools.accumulate(x.size for x in parts)]
         return np.pad(np.array(ends, np.int32), (0, count + 1 - len(ends)), mode="edge")
 
     behind = plan.ranks * sizes.key_rows

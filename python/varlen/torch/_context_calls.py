@@ -57,6 +57,13 @@ class Options(NamedTuple):
         return begin // multiple * multiple
 
 
+def make_offsets(offsets, device):
+    """q_offset of sequences, int32."""
+    limit = 2**31 - 1  # farther moves nothing
+    offsets = [max(-limit, min(limit, x)) for x in offsets]
+    return torch.tensor(offsets, dtype=torch.int32, device=device)
+
+
 class Sequences(NamedTuple):
     """A batch of local sequences."""
 
@@ -68,10 +75,7 @@ class Sequences(NamedTuple):
     def make(cls, plan, queries, keys, device):
         """Of rows of q and of k of the same sequences, for masks that are aligned at the end."""
         offsets = [plan.shift(q.sequence) + q.end - k.end for q, k in zip(queries, keys)]
-        limit = 2**31 - 1  # farther moves nothing
-        offsets = [max(-limit, min(limit, x)) for x in offsets]
-        offsets = torch.tensor(offsets, dtype=torch.int32, device=device)
-        return cls(cumulate(queries, device), cumulate(keys, device), offsets)
+        return cls(cumulate(queries, device), cumulate(keys, device), make_offsets(offsets, device))
 
 
 class QueryCall:
@@ -98,7 +102,7 @@ class QueryCall:
     @staticmethod
     def _is_part(plan, rows):
         cu = plan.cu_seqlens_q
-        return rows.end - rows.begin < cu[rows.sequence + 1] - cu[rows.sequence]
+        return rows.size < cu[rows.sequence + 1] - cu[rows.sequence]
 
     def take(self, x, dim=0):
         """A tensor of own rows as the call takes it."""

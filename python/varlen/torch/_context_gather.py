@@ -28,7 +28,7 @@ class AllGather:
             for other in range(self._plan.ranks)
         ]
         counts = [
-            sum(x.end - x.begin for x in parts.get(other, ())) for other in range(self._plan.ranks)
+            sum(x.size for x in parts.get(other, ())) for other in range(self._plan.ranks)
         ]
         pieces = [*own, *(rows for other in others for rows in parts[other])]
         return pieces, Exchange(self._group, indices, counts)
@@ -54,7 +54,7 @@ class AllGather:
                 for r in range(plan.ranks)
             ]
             counts = [n if r and rank == 0 else 0 for r, n in enumerate(rows)]
-            order = make_index([x for r in range(plan.ranks) for x in plan.rows(r)], self._device)
+            order = make_index(plan.all_rows(), self._device)
             self._of_sinks = Exchange(self._group, indices, counts), order
         return self._of_sinks
 

@@ -5,8 +5,8 @@ import torch
 import torch.distributed as dist
 
 from ..context_parallel import divide_heads
-from ._context_calls import Sequences
-from ._exchange import Waiting, explain_failure
+from ._context_calls import Sequences, make_offsets
+from ._exchange import send_to_all
 from ._local_rows import make_index
 from ._results import accumulation_dtype
 
@@ -23,29 +23,23 @@ class Heads:
         }
         # Rows as ranks have them, one rank after the other, are in the batch at:
         self._order = {
-            "q": make_index([x for r in range(plan.ranks) for x in plan.rows(r)], device),
-            "k": make_index([x for r in range(plan.ranks) for x in plan.key_rows(r)], device),
+            "q": make_index(plan.all_rows(), device),
+            "k": make_index(plan.all_rows(of_keys=True), device),
         }
         offsets = plan.q_offset or [0] * (len(plan.cu_seqlens_q) - 1)
-        limit = 2**31 - 1
-        self.sequences = Sequences(
-            *(torch.tensor(x, dtype=torch.int32, device=device) for x in (
-                plan.cu_seqlens_q, plan.cu_seqlens_k, [max(-limit, min(limit, x)) for x in offsets]
-            ))
-        )  # fmt: skip
+        cu_q, cu_k = (
+            torch.tensor(x, dtype=torch.int32, device=device)
+            for x in (plan.cu_seqlens_q, plan.cu_seqlens_k)
+        )
+        self.sequences = Sequences(cu_q, cu_k, make_offsets(offsets, device))
 
     def _send(self, parts, shapes):
         """Sends a tensor to each rank and gets one of each, of those shapes."""
         flat = torch.cat([x.reshape(-1) for x in parts])
         received = [shape.numel() for shape in shapes]
         result = flat.new_empty(sum(received))
-        try:
-            work = dist.all_to_all_single(
-                result, flat, received, [x.numel() for x in parts], group=self.group, async_op=True
-            )
-        except RuntimeError as error:
-            raise explain_failure(error) from error
-        return Waiting((work,), result, flat), shapes
+        sent = [x.numel() for x in parts]
+        return send_to_all(self.group, flat, sent, result, received), shapes
 
     def gather_rows(self, x, rows, heads):
         """Starts to make of own rows (rows, all heads, ...) all rows (rows, own heads, ...), of the

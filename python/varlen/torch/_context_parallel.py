@@ -169,5 +169,5 @@ def unshard_rows(
     every = [torch.empty_like(own) for _ in counts]
     dist.all_gather(every, own, group=group)
     rows = torch.cat([part[:n] for part, n in zip(every, counts)])
-    order = make_index([r for rank in range(plan.ranks) for r in plan.rows(rank)], x.device)
+    order = make_index(plan.all_rows(), x.device)
     return torch.empty_like(rows).index_copy_(0, order, rows)

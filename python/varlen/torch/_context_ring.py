@@ -25,16 +25,15 @@ class Step:
         sent = plan.sent_keys(rank, self.to) if step else []
         self.sent = find_rows(own, sent, device)
         self.pieces = plan.sent_keys(self.source, rank) if step else own
-        self.received = sum(x.end - x.begin for x in self.pieces) if step else 0
-        chunks = [c for c in plan.chunks[rank] if c.begin < c.end]
-        queries = [Rows(c.sequence, c.begin, c.end) for c in chunks]
+        self.received = sum(x.size for x in self.pieces) if step else 0
+        queries = [rows for rows in plan.own_queries(rank) if rows.size]
         calls = plan.ring_calls(rank, self.source)
         self.calls = []
         # The first one has a call even where no key is seen: results begin with it.
         if not calls and step == 0:
             calls = [[Rows(q.sequence, 0, 0) for q in queries]]
         for keys in calls:
-            begins = [torch.full((q.end - q.begin,), k.begin) for q, k in zip(queries, keys)]
+            begins = [torch.full((q.size,), k.begin) for q, k in zip(queries, keys)]
             self.calls.append(
                 Call(
                     Picked(self.pieces, keys, device),

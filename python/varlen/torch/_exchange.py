@@ -50,6 +50,16 @@ class Waiting:
         return self._result
 
 
+def send_to_all(group, parts, sent, result, received):
+    """Starts to send `sent` numbers, or rows, of parts to each rank of a group, and to receive
+    `received` of each in result."""
+    try:
+        work = dist.all_to_all_single(result, parts, received, sent, group=group, async_op=True)
+    except RuntimeError as error:
+        raise explain_failure(error) from error
+    return Waiting((work,), result, parts)
+
+
 class Exchange:
     """Rows that each rank of a group sends to each other one, all at once.
 
@@ -78,13 +88,7 @@ class Exchange:
     def _start(self, rows, result, sent, received):
         if not any(sent) and not any(received) and self._is_silent():
             return Waiting((), result)
-        try:
-            work = dist.all_to_all_single(
-                result, rows, received, sent, group=self._group, async_op=True
-            )
-        except RuntimeError as error:
-            raise explain_failure(error) from error
-        return Waiting((work,), result, rows)
+        return send_to_all(self._group, rows, sent, result, received)
 
     def _is_silent(self):
         """Whether no other rank takes part either."""

@@ -17,10 +17,10 @@ def find_rows(pieces, wanted, device=None):
     starts, size = {}, 0
     for piece in pieces:
         starts.setdefault(piece.sequence, []).append((piece.begin, piece.end, size))
-        size += piece.end - piece.begin
+        size += piece.size
     parts = []
     for rows in wanted:
-        index = torch.full((rows.end - rows.begin,), size)
+        index = torch.full((rows.size,), size)
         for begin, end, start in starts.get(rows.sequence, ()):
             first, last = max(begin, rows.begin), min(end, rows.end)
             if first < last:
@@ -42,7 +42,7 @@ class Picked:
     def within(cls, pieces, wanted, device):
         """Of rows each of which is in the piece of the same number: pieces may have rows in
         common."""
-        ends = itertools.accumulate(x.end - x.begin for x in pieces)
+        ends = itertools.accumulate(x.size for x in pieces)
         ranges = [
             range(end - x.end + rows.begin, end - x.end + rows.end)
             for end, x, rows in zip(ends, pieces, wanted)
@@ -52,7 +52,7 @@ class Picked:
         return picked
 
     def _set(self, pieces, index):
-        size, device = sum(x.end - x.begin for x in pieces), index.device
+        size, device = sum(x.size for x in pieces), index.device
         self.index = index
         self._has_zeros = bool((self.index == size).any())
         self._is_all = torch.equal(self.index, torch.arange(size, device=device))
@@ -73,7 +73,7 @@ class Picked:
 
 def cumulate(parts, device):
     """cu_seqlens of rows as sequences, int32."""
-    lengths = torch.tensor([0, *(x.end - x.begin for x in parts)])
+    lengths = torch.tensor([0, *(x.size for x in parts)])
     return lengths.cumsum(0).to(torch.int32).to(device)
 
 
