@@ -95,8 +95,8 @@ class Item:
 
 
 def items_of(batch, tiles, window):
-    """(item, how many there are of it), for a batch of sets.py. Rows of a tile of queries are
-    those of all query heads of a kv head, one query after the other; a tile of keys goes over the
+    """(item, how many there are of it), for a batch of sets.py. A tile of queries has
+    the rows of all query heads of a kv head, one query after the other; a tile of keys visits the
     queries of each of these heads."""
     result = []
     left, right = window

@@ -103,8 +103,8 @@ class Instruction:
 
     @property
     def address(self):
-        """Of what waits for and arrives at mbarriers: the constant part of the address, which
-        those of one array of slots share."""
+        """The constant part of the address of an mbarrier, which all mbarriers of an array of
+        slots have."""
         inside = re.search(r"\[([^\]]*)\]", self.operands)
         found = re.search(r"0x[0-9a-f]+", inside[1]) if inside else None
         return int(found[0], 16) if found else 0

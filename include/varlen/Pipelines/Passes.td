@@ -53,11 +53,11 @@ def VarlenRenameFunctions : Pass<"varlen-rename-functions", "::mlir::ModuleOp"> 
   let description = [{
     A function or a `memref.global` may have any name, also that of a function of libc,
     libm, the runtimes of LLVM or of this project, which code calls without having been told
-    to. One that is defined and has such a name is given another one, public or private. Of
-    a function the attribute `varlen.source_name` has the name in the source, by which
-    `varlen-restore-names` names its C interface. So code calls what it means to call, and
-    callers find the function at `_mlir_ciface_<name>`. The name itself, whose arguments are
-    those of unpacked memrefs, is gone: in one object there is no room for two.
+    to. A definition with such a name, public or private, is renamed. The attribute
+    `varlen.source_name` of a function keeps its name in the source, from which
+    `varlen-restore-names` names its C interface. So code calls the function that it means,
+    and callers find the renamed one at `_mlir_ciface_<name>`. The symbol `<name>` itself,
+    which takes unpacked memrefs, is not defined: an object has one definition of a name.
 
     Pipelines run it twice: before passes call functions of the runtime, and before the
     conversion to the llvm dialect, for modules that begin there.

@@ -362,9 +362,9 @@ def VarlenOnlineSoftmax : Pass<"varlen-online-softmax"> {
     indexing maps and the order of the loops, nowhere else.
 
     On a CPU, within a `#varlen.cpu_schedule`, the limits of a step with `seen` are the
-    bounds of loops. Scores, p and ds are computed in granules of 8 keys for the queries of
-    two vectors, or of the one that sees a key of the granule, and compared with limits only
-    in a granule that not all queries see. The sums of acc, dq, dk and dv are computed for a
+    bounds of loops. Scores, p and ds are computed for 8 keys at a time and for the queries of
+    two vectors, or of one if the other sees none of these keys. They are compared with
+    limits only where some query does not see all 8 keys. The sums of acc, dq, dk and dv are computed for a
     few rows at a time, which registers have room for, over the keys or the queries that
     these rows see; what dq, dk and dv add to memory gets `varlen.add_last`.
 
