@@ -50,9 +50,9 @@ Value StepBuilder::fill(double value, Value init) {
   return linalg::FillOp::create(b, constant(value), init).getResult(0);
 }
 
-Value StepBuilder::contract(Value lhs, Value rhs, Value init,
-                            ArrayRef<unsigned> lhsDims,
-                            ArrayRef<unsigned> rhsDims) {
+Value varlen::emitContract(ImplicitLocOpBuilder &b, Value lhs, Value rhs,
+                           Value init, ArrayRef<unsigned> lhsDims,
+                           ArrayRef<unsigned> rhsDims) {
   auto map = [&](ArrayRef<unsigned> dims) {
     return AffineMap::getMultiDimMapWithTargets(3, dims, b.getContext());
   };

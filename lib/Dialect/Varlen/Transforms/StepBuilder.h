@@ -18,6 +18,11 @@
 
 namespace mlir::varlen {
 
+/// The product of two tiles, added to `init`. `lhsDims` and `rhsDims` count the
+/// loops (rows, columns, depth) of the result.
+Value emitContract(ImplicitLocOpBuilder &b, Value lhs, Value rhs, Value init,
+                   ArrayRef<unsigned> lhsDims, ArrayRef<unsigned> rhsDims);
+
 /// Writes linalg on the tiles of one operation. A score tile has two axes, rows
 /// and columns; a statistic has extent 1 along the key axis, so its type alone
 /// says what it is.
@@ -45,10 +50,11 @@ public:
   Value fill(double value, Value init);
   Value constant(double value);
 
-  // Structured operations. Dimensions of a contraction count the loops (rows,
-  // columns, depth) of its result.
+  // Structured operations.
   Value contract(Value lhs, Value rhs, Value init, ArrayRef<unsigned> lhsDims,
-                 ArrayRef<unsigned> rhsDims);
+                 ArrayRef<unsigned> rhsDims) {
+    return emitContract(b, lhs, rhs, init, lhsDims, rhsDims);
+  }
   Value elementwise(ValueRange inputs, Value init, Body body);
   /// A statistic of each query that a statistic, or several, say.
   Value perQuery(ValueRange inputs, Body body) {

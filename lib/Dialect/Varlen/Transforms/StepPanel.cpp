@@ -8,6 +8,7 @@
 
 #include "StepPanel.h"
 
+#include "StepBuilder.h"
 #include "varlen/Dialect/Varlen/Utils/Extents.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -126,13 +127,14 @@ StepPanel::forEachGroup(ValueRange state,
 }
 
 Values StepPanel::forEachGranule(
-    const Group &group, ValueRange state,
-    function_ref<Values(const Granule &, ValueRange)> body) {
-  return Values(emitLoop(b, group.keys.begin, group.keys.end,
-                         index.constant(kGranule), state,
-                         [&](Value row, ValueRange state) {
-                           return body({group, hideBounds(row)}, state);
-                         }));
+    ValueRange state, function_ref<Values(const Granule &, ValueRange)> body) {
+  return forEachGroup(state, [&](const Group &group, ValueRange state) {
+    return Values(emitLoop(b, group.keys.begin, group.keys.end,
+                           index.constant(kGranule), state,
+                           [&](Value row, ValueRange state) {
+                             return body({group, hideBounds(row)}, state);
+                           }));
+  });
 }
 
 Values StepPanel::forSeeing(const Granule &at,
@@ -163,18 +165,11 @@ Value StepPanel::isSeen(const Granule &at) {
 // Products
 //===----------------------------------------------------------------------===//
 
-/// Adds a product to `sum`; `scoresDims` are the loops (rows, columns, depth)
-/// of the left factor.
+/// Adds the product of a factor and of rows to `sum`; `lhsDims` are the loops
+/// (rows, columns, depth) of the left factor.
 static Value emitProduct(ImplicitLocOpBuilder &b, Value lhs, Value rhs,
                          Value sum, ArrayRef<unsigned> lhsDims) {
-  auto map = [&](ArrayRef<unsigned> dims) {
-    return AffineMap::getMultiDimMapWithTargets(3, dims, b.getContext());
-  };
-  ArrayAttr maps =
-      b.getAffineMapArrayAttr({map(lhsDims), map({2, 1}), map({0, 1})});
-  return linalg::ContractOp::create(b, TypeRange{sum.getType()},
-                                    ValueRange{lhs, rhs}, ValueRange{sum}, maps)
-      .getResult(0);
+  return emitContract(b, lhs, rhs, sum, lhsDims, {2, 1});
 }
 
 /// Sums that go on from step to step are loaded once they are added to.
@@ -297,11 +292,12 @@ Value StepPanel::addGroup(const Group &group, Value values, Value row,
         slice(sum, {zero, place}, {rows, b.getIndexAttr(queries.width)});
     sum = insert(add(queries, keys, part), sum, {zero, place});
   };
-  KeyRange before = first.keys, both = second.keys, behind = second.keys;
-  both.end = index.max(second.keys.begin, first.keys.end);
-  before.end =
-      index.max(first.keys.begin, index.min(first.keys.end, second.keys.begin));
-  behind = {both.end, index.max(both.end, second.keys.end)};
+  KeyRange both = {second.keys.begin,
+                   index.max(second.keys.begin, first.keys.end)};
+  KeyRange before = {
+      first.keys.begin,
+      index.max(first.keys.begin, index.min(first.keys.end, both.begin))};
+  KeyRange behind = {both.end, index.max(both.end, second.keys.end)};
   addVector(first, before, 0);
   sum = add(group, both, sum);
   addVector(second, behind, first.width);

@@ -78,8 +78,8 @@ public:
   /// what is carried.
   Values forEachGroup(ValueRange state,
                       function_ref<Values(const Group &, ValueRange)> body);
-  /// The granules of a group.
-  Values forEachGranule(const Group &group, ValueRange state,
+  /// The granules of all groups, likewise.
+  Values forEachGranule(ValueRange state,
                         function_ref<Values(const Granule &, ValueRange)> body);
   /// What `body` returns for the queries whose vectors see a key of a granule:
   /// the group, or one of its vectors.

@@ -294,12 +294,9 @@ SmallVector<Value> OnlineAttnBuilder::emitPanel(CPUScheduleAttr schedule) {
   StepPanel panel(b, schedule, step, getExtents(b, step.getK())[0]);
   Value scores = emptyScores(step.getQ(), step.getK());
   Values state = {scores, fill(-kInfinity, empty(m, compute))};
-  state = panel.forEachGroup(
-      state, [&](const StepPanel::Group &group, ValueRange state) {
-        return panel.forEachGranule(
-            group, state, [&](const StepPanel::Granule &at, ValueRange state) {
-              return emitGranule(panel, at, state);
-            });
+  state = panel.forEachGranule(
+      state, [&](const StepPanel::Granule &at, ValueRange state) {
+        return emitGranule(panel, at, state);
       });
   scores = state[0];
   Reference to = getReference(m, state[1], step.getRescaleThreshold());
@@ -536,12 +533,9 @@ SmallVector<Value> OnlineAttnGradBuilder::emitPanel(CPUScheduleAttr schedule) {
     state.push_back(emptyLike(step.getQ()));
     llvm::append_range(state, step.getDcaptures());
   }
-  state = panel.forEachGroup(
-      state, [&](const StepPanel::Group &group, ValueRange state) {
-        return panel.forEachGranule(
-            group, state, [&](const StepPanel::Granule &at, ValueRange state) {
-              return emitGranule(panel, at, state);
-            });
+  state = panel.forEachGranule(
+      state, [&](const StepPanel::Granule &at, ValueRange state) {
+        return emitGranule(panel, at, state);
       });
   Value dq = step.getDq(), dk = step.getDk(), dv = step.getDv();
   if (dv)
