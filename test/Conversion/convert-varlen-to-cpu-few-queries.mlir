@@ -7,19 +7,18 @@
 // CHECK-LABEL: @grouped
 // CHECK-SAME: %[[Q:[^:]*]]: memref<?x4x16xf32>, %[[K:[^:]*]]: memref<?x2x16xf32>, %[[V:[^:]*]]: memref<?x2x24xf32>, %{{[^:]*}}: memref<?xi32>, %[[OUT:[^:]*]]: memref<?x4x24xf32>, %[[LSE:[^:]*]]: memref<4x?xf32>
 // No states are shared if no tile is cut.
-// CHECK: %[[OF_FEW:.*]] = scf.for {{.*}} -> (index) {
+// CHECK: %[[MOST_PARTS:.*]]:2 = scf.for {{.*}} -> (index, index) {
 // Blocks, and parts of 8 and of 16, are counted from the first key of a sequence.
 // CHECK: %[[BLOCK:.*]] = arith.divui %{{.*}}, %c32
 // CHECK-NEXT: %[[BEGIN:.*]] = arith.muli %[[BLOCK]], %c32
 // CHECK: %[[ENDS:.*]] = arith.divui %{{.*}}, %c256
 // CHECK: %[[BEGINS:.*]] = arith.divui %[[BEGIN]], %c256
 // CHECK: arith.subi %[[ENDS]], %[[BEGINS]]
-// CHECK: %[[OF_PANELS:.*]] = scf.for
 // CHECK: arith.divui %{{.*}}, %c512
-// CHECK: %[[MOST:.*]] = arith.maxsi %[[OF_FEW]], %[[OF_PANELS]]
+// CHECK: %[[MOST:.*]] = arith.maxsi %[[MOST_PARTS]]#0, %[[MOST_PARTS]]#1
 // CHECK: arith.cmpi sgt, %[[MOST]], %c1
 // CHECK: %[[CUT:.*]] = arith.andi
-// CHECK: %[[PARTS:.*]] = arith.select %[[CUT]], %[[OF_FEW]], %c0
+// CHECK: %[[PARTS:.*]] = arith.select %[[CUT]], %[[MOST_PARTS]]#0, %c0
 // CHECK: %[[SHARED:.*]] = memref.alloc(%[[PARTS]]) {alignment = 64 : i64} : memref<?x4x24xf32>
 // CHECK: scf.for %[[TURN:[^ ]*]] = %c0
 // CHECK: %[[WHOLE:.*]] = arith.cmpi eq, %[[TURN]], %c0

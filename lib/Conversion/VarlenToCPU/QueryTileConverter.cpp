@@ -35,16 +35,19 @@ Value QueryTileConverter::emitPartKeys(Value isFew) {
                       index.constant(ofPanels.partKeys));
 }
 
-Value QueryTileConverter::emitMostParts(Value list, Value group,
-                                        const Form &form) {
-  Value zero = index.constant(0), partKeys = index.constant(form.partKeys);
-  return emitLoop(b, zero, index.dim(list, 0), index.constant(1), {zero},
+ValueRange QueryTileConverter::emitMostParts(Value list, Value group,
+                                             ArrayRef<int64_t> partKeys) {
+  Value zero = index.constant(0);
+  return emitLoop(b, zero, index.dim(list, 0), index.constant(1),
+                  Values(partKeys.size(), zero),
                   [&](Value number, ValueRange most) {
                     WorkTile tile = readTile(list, number, group);
-                    return Values{
-                        index.max(most[0], emitNumParts(tile, partKeys))};
-                  })
-      .front();
+                    Values next;
+                    for (auto [before, keys] : llvm::zip_equal(most, partKeys))
+                      next.push_back(index.max(
+                          before, emitNumParts(tile, index.constant(keys))));
+                    return next;
+                  });
 }
 
 Value QueryTileConverter::emitIsFew(const WorkTile &tile) {
@@ -72,8 +75,9 @@ void QueryTileConverter::emit(Value list, Value group) {
   if (!ops.blocks)
     return emitTiles(list, group);
   Extremes all = emitExtremes(list, group);
-  Value partsOfFew = emitMostParts(list, group, ofFew);
-  Value partsOfPanels = emitMostParts(list, group, ofPanels);
+  ValueRange mostParts =
+      emitMostParts(list, group, {ofFew.partKeys, ofPanels.partKeys});
+  Value partsOfFew = mostParts[0], partsOfPanels = mostParts[1];
   Value canBeCut =
       index.both(emitIsLarge(all.mostScores, all.scores),
                  index.less(1, index.max(partsOfFew, partsOfPanels)));

@@ -78,8 +78,9 @@ private:
   /// that a tile visits, and how many it visits.
   Value emitFirstPart(const WorkTile &tile, Value partKeys);
   Value emitNumParts(const WorkTile &tile, Value partKeys);
-  /// The most that a tile of the list visits.
-  Value emitMostParts(Value list, Value group, const Form &form);
+  /// The most that a tile of the list visits, for each number of keys in a
+  /// part.
+  ValueRange emitMostParts(Value list, Value group, ArrayRef<int64_t> partKeys);
   QueryTileBody makePanels() {
     return {*this, ops, Orientation::KQ, panel, schedule.getPanels()};
   }
