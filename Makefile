@@ -8,7 +8,7 @@ MAKEFLAGS += --no-print-directory
 LLVM := /usr/lib/llvm-22
 export PATH := $(LLVM)/bin:$(PATH)
 
-.PHONY: build demo check check-quick check-all train bench gpu-kit bench-gpu conformance fuzz fuzz-parser mutate release wheel release-wheel wheel-binaries asan sanitize \
+.PHONY: build demo packages check check-quick check-all train bench gpu-kit bench-gpu conformance fuzz fuzz-parser mutate release wheel release-wheel wheel-binaries asan sanitize \
 	docs site lint format clean
 
 # $(call compile,PRESET,FOLDER)
@@ -34,17 +34,22 @@ demo: build
 # for a release, or a night. check-quick has the tests of passes and one of numbers.
 check: RUN_TESTS :=
 check-all: RUN_TESTS := --long
-check check-all: build
-	@tools/setup.sh check
+check check-all:
+	@tools/setup.sh build check
+	@$(MAKE) --no-print-directory --jobs=2 build packages
+	$(call find_xla,build)
+	@cmake --build build --target VarlenXLA
+	@tools/run-tests.py --build build $(RUN_TESTS)
+
+# The Python packages of the tests, which arrive while the build compiles.
+packages:
 	@tools/venv.sh build
 	@tools/venv.sh build python/requirements-torch.txt
 	@tools/venv.sh build benchmarks/requirements-iree.txt || echo "no IREE: its tests are not run" >&2
 	@tools/venv.sh build benchmarks/requirements-gpu.txt || echo "no nvdisasm: instructions of GPU kernels are not counted" >&2
-	$(call find_xla,build)
-	@cmake --build build --target VarlenXLA
+	@tools/venv.sh build python/requirements-jax.txt
 	@tools/venv.sh build python/requirements-onnx.txt
 	@tools/venv.sh build site/requirements.txt
-	@tools/run-tests.py --build build $(RUN_TESTS)
 
 check-quick: build
 	@tools/setup.sh check
@@ -178,16 +183,18 @@ site:
 	  -d build/site-cache . build/site
 	@echo build/site/index.html
 
-lint: build
+lint:
 	@tools/setup.sh check lint
+	@test -f build-lint/build.ninja || cmake --preset lint
+	@cmake --build build-lint --target varlen-headers VarlenPrecompiled
 	@tools/format.sh --check
 	@tools/check-words.py
-	$(call find_xla,build)
-	@tools/lint.sh build
+	$(call find_xla,build-lint)
+	@tools/lint.sh build-lint
 
 format:
 	@tools/setup.sh lint
 	@tools/format.sh
 
 clean:
-	rm -rf build build-release build-asan build-fuzz
+	rm -rf build build-lint build-release build-asan build-fuzz

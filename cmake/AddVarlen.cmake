@@ -30,6 +30,7 @@ endfunction()
 
 # What every target that includes LLVM's headers needs.
 function(varlen_use_llvm name)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ${VARLEN_UNITY} UNITY_BUILD_BATCH_SIZE 8)
   add_dependencies(${name} varlen-headers)
   if(TARGET VarlenPrecompiled)
     target_precompile_headers(${name} REUSE_FROM VarlenPrecompiled)

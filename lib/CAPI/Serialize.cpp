@@ -17,7 +17,7 @@
 using namespace varlen_capi;
 using namespace mlir;
 
-static constexpr llvm::StringLiteral mark = "VARLEN-PROGRAM 2";
+static constexpr llvm::StringLiteral programMark = "VARLEN-PROGRAM 2";
 
 namespace varlen_capi {
 template <typename Bytes>
@@ -39,7 +39,7 @@ VarlenStatus varlenProgramSerialize(VarlenProgram program, VarlenCode *code) {
   if (!program.ptr || !code)
     return fail(VARLEN_INVALID_ARGUMENT,
                 "expected a program and where to store its bytes, got null");
-  return seal(mark, code, [&](Writer &writer) {
+  return seal(programMark, code, [&](Writer &writer) {
     writer(*static_cast<Program *>(program.ptr));
   });
 }
@@ -50,7 +50,7 @@ VarlenStatus varlenProgramDeserialize(const void *data, size_t size,
     return fail(VARLEN_INVALID_ARGUMENT,
                 "expected a program's bytes and where to store it, got null");
   Reader reader;
-  if (VarlenStatus status = unseal(mark, "program", data, size, reader))
+  if (VarlenStatus status = unseal(programMark, "program", data, size, reader))
     return status;
   auto result = std::make_unique<Program>();
   if (!reader(*result) || !reader.isAtEnd())

@@ -22,7 +22,7 @@ using namespace varlen_capi;
 using namespace mlir;
 using namespace mlir::varlen;
 
-static constexpr llvm::StringLiteral mark = "VARLEN-LAUNCHER 1";
+static constexpr llvm::StringLiteral launcherMark = "VARLEN-LAUNCHER 1";
 
 /// Plans have no deeper loops; reading them recurs.
 static constexpr int maxDepth = 16;
@@ -95,7 +95,7 @@ VarlenStatus varlenLauncherSerialize(VarlenLauncher launcher,
                 "expected a launcher and where to store its bytes, got null");
   auto &owner = *static_cast<Launcher *>(launcher.ptr);
   std::lock_guard<std::mutex> lock(owner.mutex);
-  return seal(mark, code, [&](Writer &writer) { writer(owner); });
+  return seal(launcherMark, code, [&](Writer &writer) { writer(owner); });
 }
 
 /// The signature of a launcher has tensors only.
@@ -119,7 +119,8 @@ VarlenStatus varlenLauncherDeserialize(const void *data, size_t size,
     return fail(VARLEN_INVALID_ARGUMENT,
                 "expected a launcher's bytes and where to store it, got null");
   Reader reader;
-  if (VarlenStatus status = unseal(mark, "launcher", data, size, reader))
+  if (VarlenStatus status =
+          unseal(launcherMark, "launcher", data, size, reader))
     return status;
   auto result = std::make_unique<Launcher>();
   if (!reader(*result) || !reader.isAtEnd())

@@ -13,7 +13,7 @@ using namespace mlir::varlen;
 namespace {
 /// What suits a CPU with this many vector registers of this size. The last row
 /// that the target satisfies is taken.
-struct Row {
+struct CPURow {
   int64_t vectorBytes, vectorRegisters;
   CPUTiles tiles;
 };
@@ -22,7 +22,7 @@ struct Row {
 // rows x vectors accumulators, `vectors` columns and one broadcast scalar fit
 // the registers. A panel reuses a kv block too little, so the block is copied
 // once for several panels.
-static constexpr Row attnTable[] = {
+static constexpr CPURow attnRows[] = {
     {16, 16, {3, 4, 8, 128}},
     {16, 32, {4, 4, 6, 128}},
     {32, 16, {3, 4, 16, 128}},
@@ -32,17 +32,17 @@ static constexpr Row attnTable[] = {
 // The gradients of a kv block are summed over panels one at a time, from copies
 // of everything; tiles of gradients are as wide as head_dim, so `vectors`
 // divides the usual ones. The size of the registers makes no difference.
-static constexpr Row gradTable[] = {
+static constexpr CPURow gradRows[] = {
     {16, 16, {3, 4, 1, 128}},
     {16, 32, {4, 4, 1, 128}},
 };
 
 CPUTiles mlir::varlen::getCPUTiles(const CPUTarget &cpu, bool ofGradients) {
-  llvm::ArrayRef<Row> table(attnTable);
+  llvm::ArrayRef<CPURow> table(attnRows);
   if (ofGradients)
-    table = gradTable;
-  const Row *row = &table[0];
-  for (const Row &candidate : table)
+    table = gradRows;
+  const CPURow *row = &table[0];
+  for (const CPURow &candidate : table)
     if (candidate.vectorBytes <= cpu.vectorBytes &&
         candidate.vectorRegisters <= cpu.vectorRegisters)
       row = &candidate;

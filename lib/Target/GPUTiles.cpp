@@ -20,7 +20,7 @@ namespace {
 /// What suits head sizes up to `headDim` and masks with up to `maskBounds`
 /// bounds. The first row that fits those and the shared memory of the target is
 /// taken.
-struct Row {
+struct GPURow {
   int64_t headDim, maskBounds;
   GPUTiles tiles;
 };
@@ -57,25 +57,25 @@ static constexpr GPUTiles scoresFirst(GPUTiles tiles) {
 
 // Two 16-row tiles to a warp read each operand B once for both, where the
 // accumulators leave registers for that.
-static constexpr Row attnTable[] = {
+static constexpr GPURow attnTable[] = {
     {64, 1, {4, 128, 64, 2, 2}},  {64, 2, {4, 128, 48, 2, 2}},
     {64, 2, {4, 64, 32, 2, 2}},   {128, 2, {4, 64, 64, 2, 2}},
     {128, 2, {4, 64, 32, 2, 1}},  {256, 2, {8, 128, 32, 2, 1}},
     {256, 2, {8, 128, 16, 2, 1}}, {256, 2, {4, 64, 16, 2, 1}},
 };
-static constexpr Row attnTableF32[] = {
+static constexpr GPURow attnTableF32[] = {
     {64, 2, {4, 64, 32, 2, 2}},  {128, 2, {4, 64, 32, 2, 1}},
     {128, 2, {4, 64, 16, 2, 1}}, {192, 2, {4, 64, 16, 2, 1}},
     {256, 2, {2, 32, 16, 2, 1}}, {256, 2, {1, 16, 16, 2, 1}},
 };
 
 // A tile has its queries and their dout in shared memory.
-static constexpr Row dqTable[] = {
+static constexpr GPURow dqTable[] = {
     {64, 2, {4, 64, 64, 2, 2}},  {128, 1, {4, 64, 32, 2, 2}},
     {128, 2, {4, 64, 16, 2, 2}}, {256, 2, {8, 128, 16, 2, 1}},
     {256, 2, {4, 64, 16, 2, 1}},
 };
-static constexpr Row dqTableF32[] = {
+static constexpr GPURow dqTableF32[] = {
     {64, 1, {4, 64, 32, 2, 1}},  {64, 2, {4, 64, 16, 2, 1}},
     {128, 1, {4, 64, 16, 2, 1}}, {128, 2, {2, 32, 16, 2, 1}},
     {256, 2, {2, 32, 16, 2, 1}}, {256, 2, {1, 16, 16, 2, 1}},
@@ -83,12 +83,12 @@ static constexpr Row dqTableF32[] = {
 
 // A tile has its keys and values in shared memory, and dk and dv in registers
 // where both fit.
-static constexpr Row dkTable[] = {
+static constexpr GPURow dkTable[] = {
     {64, 1, {4, 64, 64, 2, 2}},          {64, 2, {4, 32, 64, 2, 2}},
     {128, 0, {4, 32, 64, 2, 2}},         {128, 2, {4, 16, 64, 2, 2}},
     {256, 2, apart({8, 16, 128, 2, 1})}, {256, 2, apart({4, 16, 64, 2, 1})},
 };
-static constexpr Row dkTableF32[] = {
+static constexpr GPURow dkTableF32[] = {
     {64, 2, {4, 16, 64, 2, 1}},         {128, 2, apart({4, 16, 64, 2, 1})},
     {192, 2, apart({2, 16, 32, 2, 1})}, {256, 2, apart({2, 16, 32, 2, 1})},
     {256, 2, apart({1, 16, 16, 2, 1})},
@@ -100,7 +100,7 @@ static constexpr Row dkTableF32[] = {
 // more of its queries than of its keys: large blocks, for which rings of their
 // own leave room. Tiles of 192 rows waste too much beside a window, and at the
 // diagonal of short sequences with head_dim 64.
-static constexpr Row attnTableWgmma[] = {
+static constexpr GPURow attnTableWgmma[] = {
     {64, 0, {12, 192, 128, 3, 1, 1}},
     {64, 1, {4, 64, 128, 2, 3}},
     {64, 2, {4, 64, 64, 2, 4}},
@@ -109,12 +109,12 @@ static constexpr Row attnTableWgmma[] = {
     {256, 1, keepMaximum({8, 128, 80, 2, 1, 0, 0, 2})},
     {256, 2, {4, 64, 32, 2, 2}},
 };
-static constexpr Row dqTableWgmma[] = {
+static constexpr GPURow dqTableWgmma[] = {
     {64, 2, {4, 64, 64, 2, 3}},
     {128, 2, {4, 64, 64, 2, 2}},
     {256, 2, {8, 128, 32, 2, 1, 0, 0, 2}},
 };
-static constexpr Row dkTableWgmma[] = {
+static constexpr GPURow dkTableWgmma[] = {
     {64, 2, scoresFirst({4, 64, 64, 2, 2})},
     {128, 1, {4, 64, 64, 2, 2}},
     {128, 2, {4, 48, 64, 2, 2}},
@@ -125,10 +125,10 @@ static constexpr Row dkTableWgmma[] = {
 // Choice
 //===----------------------------------------------------------------------===//
 
-static llvm::ArrayRef<Row> getTable(const GPUTarget &gpu,
-                                    const GPUTileNeeds &needs) {
-  auto choose = [&](llvm::ArrayRef<Row> f32, llvm::ArrayRef<Row> wgmma,
-                    llvm::ArrayRef<Row> mma) {
+static llvm::ArrayRef<GPURow> getTable(const GPUTarget &gpu,
+                                       const GPUTileNeeds &needs) {
+  auto choose = [&](llvm::ArrayRef<GPURow> f32, llvm::ArrayRef<GPURow> wgmma,
+                    llvm::ArrayRef<GPURow> mma) {
     return needs.isF32 ? f32 : gpu.hasWgmma ? wgmma : mma;
   };
   switch (needs.owner) {
@@ -165,8 +165,8 @@ int64_t mlir::varlen::getSharedBytes(const GPUTiles &tiles,
 const GPUTiles *mlir::varlen::lookupGPUTiles(const GPUTarget &gpu,
                                              const GPUTileNeeds &needs) {
   int64_t headDim = std::max(needs.headDim, needs.valueHeadDim);
-  llvm::ArrayRef<Row> table = getTable(gpu, needs);
-  const Row *row = llvm::find_if(table, [&](const Row &candidate) {
+  llvm::ArrayRef<GPURow> table = getTable(gpu, needs);
+  const GPURow *row = llvm::find_if(table, [&](const GPURow &candidate) {
     return headDim <= candidate.headDim &&
            needs.maskBounds <= candidate.maskBounds &&
            getSharedBytes(candidate.tiles, needs) <= gpu.sharedBytes;

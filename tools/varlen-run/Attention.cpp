@@ -28,7 +28,7 @@ Attention::getExtent(Extent extent, llvm::ArrayRef<Tensor> inputs) const {
 
 namespace {
 /// Call chains and casts are short; the bound is for recursive functions.
-constexpr int maxSteps = 64;
+constexpr int maxCallSteps = 64;
 
 class Reader {
 public:
@@ -102,7 +102,7 @@ static ArrayRef<Extent> getExtents(StringRef operand) {
 int64_t Reader::readList(Value list) {
   if (!list)
     return Attention::Absent;
-  for (int step = 0; list && step < maxSteps; ++step) {
+  for (int step = 0; list && step < maxCallSteps; ++step) {
     if (isArgument(list))
       return cast<BlockArgument>(list).getArgNumber();
     list = getSource(list);
@@ -115,7 +115,7 @@ void Reader::readExtent(Extent extent, Value value, int64_t dim) {
   Attention::ExtentSource &source =
       attention.extents[static_cast<size_t>(extent)];
   bool isKnown = false;
-  for (int step = 0; value && step < maxSteps; ++step) {
+  for (int step = 0; value && step < maxCallSteps; ++step) {
     if (int64_t known = cast<ShapedType>(value.getType()).getDimSize(dim);
         ShapedType::isStatic(known)) {
       isKnown = true;

@@ -17,7 +17,7 @@ using namespace varlen_run;
 using namespace mlir;
 
 /// Chains of casts and shapes are short; the bound is for cyclic ones.
-static constexpr int maxSteps = 256;
+static constexpr int maxShapeSteps = 256;
 
 /// The number of `value` among the arguments of `function`; none if it is not
 /// one of them.
@@ -194,7 +194,7 @@ std::optional<int64_t> Extents::evaluate(Value value,
 
 std::optional<int64_t> Extents::getExtent(Value value, int64_t dim,
                                           const Frame &frame) const {
-  std::optional<int64_t> extent = evaluate(value, dim, frame, maxSteps);
+  std::optional<int64_t> extent = evaluate(value, dim, frame, maxShapeSteps);
   if (extent)
     frame.extents[{value, dim}] = *extent;
   return extent;
@@ -207,12 +207,12 @@ std::optional<int64_t> Extents::getNumber(OpFoldResult number,
   auto value = cast<Value>(number);
   if (!value.getType().isIndex())
     return std::nullopt;
-  return evaluate(value, /*dim=*/std::nullopt, frame, maxSteps);
+  return evaluate(value, /*dim=*/std::nullopt, frame, maxShapeSteps);
 }
 
 const Tensor *Extents::getInput(Value value, const Frame &frame) const {
   const Frame *current = &frame;
-  for (int step = 0; value && step < maxSteps; ++step) {
+  for (int step = 0; value && step < maxShapeSteps; ++step) {
     std::optional<unsigned> argument = getArgument(value, current->function);
     if (!argument) {
       value = getCastSource(value);

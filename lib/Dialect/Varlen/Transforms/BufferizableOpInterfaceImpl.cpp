@@ -139,7 +139,8 @@ private:
 
 } // namespace
 
-template <typename... OpTys> static void attach(MLIRContext &context) {
+template <typename... OpTys>
+static void attachBufferization(MLIRContext &context) {
   (OpTys::template attachInterface<AttentionBufferization<OpTys>>(context),
    ...);
 }
@@ -147,7 +148,8 @@ template <typename... OpTys> static void attach(MLIRContext &context) {
 void varlen::registerBufferizableOpInterfaceExternalModels(
     DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, VarlenDialect *) {
-    attach<AttnOp, AttnIntoOp, AttnGradOp, AttnGradIntoOp>(*context);
+    attachBufferization<AttnOp, AttnIntoOp, AttnGradOp, AttnGradIntoOp>(
+        *context);
     context->loadDialect<memref::MemRefDialect>();
   });
 }

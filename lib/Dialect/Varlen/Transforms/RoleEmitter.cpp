@@ -24,8 +24,6 @@
 using namespace mlir;
 using namespace mlir::varlen;
 
-static constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 //===----------------------------------------------------------------------===//
 // What roles share
 //===----------------------------------------------------------------------===//
@@ -246,6 +244,7 @@ ForTilesOp RoleEmitter::emitOut(AttnOp attn, const RoleShape &shape) {
       scaleAttr(), orientation,
       shape.factor == compute ? UnitAttr() : b.getUnitAttr());
   write(end.getOut(), attn.getOutBuffer(), t, 0.0);
-  write(end.getLse(), attn.getLseBuffer(), t, -kInfinity);
+  write(end.getLse(), attn.getLseBuffer(), t,
+        -std::numeric_limits<double>::infinity());
   return loop;
 }

@@ -178,7 +178,8 @@ struct AttentionRuntimeVerification
 };
 } // namespace
 
-template <typename... OpTys> static void attach(MLIRContext &context) {
+template <typename... OpTys>
+static void attachVerification(MLIRContext &context) {
   (OpTys::template attachInterface<AttentionRuntimeVerification<OpTys>>(
        context),
    ...);
@@ -187,7 +188,8 @@ template <typename... OpTys> static void attach(MLIRContext &context) {
 void varlen::registerRuntimeVerifiableOpInterfaceExternalModels(
     DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, VarlenDialect *) {
-    attach<AttnOp, AttnIntoOp, AttnGradOp, AttnGradIntoOp>(*context);
+    attachVerification<AttnOp, AttnIntoOp, AttnGradOp, AttnGradIntoOp>(
+        *context);
     // What the checks are made of.
     context->loadDialect<arith::ArithDialect, cf::ControlFlowDialect,
                          memref::MemRefDialect, scf::SCFDialect,
