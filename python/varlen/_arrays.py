@@ -130,14 +130,38 @@ def _make_torch_exporter(array):
                 f"expected a tensor in memory of the CPU, got one on {array.device}"
             )
         _refuse_gradient(array)
-        if fill is None:
-            return _export_plain(array.detach())
         tensor = Tensor()
         address = ctypes.addressof(tensor)
-        fill(array, address)
+        try:
+            if fill is None:
+                return _export_plain(array.detach())
+            fill(array, address)
+        except Exception:
+            kind = name_layout(array) or _name_missing_memory(array)
+            if kind:
+                raise ValueError(f"expected a dense tensor, got {kind}") from None
+            raise
         return address, (tensor, array)
 
     return export
+
+
+def name_layout(tensor):
+    """What a tensor of torch is that has no strided memory, in words; None if it has."""
+    if tensor.is_nested:
+        return "a nested one, of which values() and offsets() are the packed rows and cu_seqlens"
+    if tensor.is_quantized:
+        return "a quantized one"
+    layout = str(tensor.layout)
+    return None if layout == "torch.strided" else f"one of layout {layout}"
+
+
+def _name_missing_memory(tensor):
+    try:
+        tensor.data_ptr()
+    except RuntimeError:
+        return "one without memory, such as those of torch.vmap and of tracing: use varlen.torch"
+    return None
 
 
 def _find_exporter(array):
@@ -202,7 +226,9 @@ def _named_error(name, error):
     """What an array's library says where it exports none, of the argument of that name. What
     DLPack cannot say of an array is a TypeError."""
     is_type = isinstance(error, (TypeError, BufferError))
-    return (TypeError if is_type else ValueError)(f"{name}: {' '.join(str(error).split())}")
+    # PyTorch appends the place in its own code, and a stack trace.
+    message = " ".join(str(error).split()).partition(" Exception raised from ")[0]
+    return (TypeError if is_type else ValueError)(f"{name}: {message}")
 
 
 def describe(name, array):

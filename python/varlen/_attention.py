@@ -156,7 +156,8 @@ def _find_plan(operation, given, options):
             given["cu_seqlens_q"].dtype, options,
         )  # fmt: skip
         plan = _plans.get(key)
-    except (AttributeError, IndexError, TypeError):
+    # RuntimeError: a nested tensor of torch has no shape.
+    except (AttributeError, IndexError, RuntimeError, TypeError):
         _plan(operation, given, *options)  # Says what is wrong.
         raise
     if plan is None:
@@ -327,10 +328,13 @@ def attn_grad(
     plan = _find_plan("attn_grad", given, options)
     maker, (dtype, _, _, compute) = plan.maker, plan.dtypes
     empty = maker.empty
-    results = [empty(q.shape, dtype), empty(k.shape, dtype), empty(v.shape, dtype)]
-    if sink is not None:
-        results.append(empty(sink.shape, compute))
-    results += [empty(capture.shape, compute) for capture in captures]
+    try:
+        results = [empty(x.shape, dtype) for x in (q, k, v)]
+        sums = captures if sink is None else (sink, *captures)
+        results += [empty(x.shape, compute) for x in sums]
+    except (AttributeError, RuntimeError, TypeError):
+        _plan("attn_grad", given, options)  # Says what is wrong.
+        raise
     _run(plan, "attn_grad", given, options, results, num_threads)
     return tuple(map(maker.finish, results) if maker.finishes else results)
 

@@ -40,6 +40,8 @@ raises(ValueError, "expected sink to have one entry for each of the 4 query head
        attn, q, k, v, cu, sink=zeros(2))  # fmt: skip
 raises(ValueError, "sink", attn, q, k, v, cu, sink=zeros(4, dtype=np.float64))
 raises(TypeError, "seqused_q: expected an array with __dlpack__", attn, q, k, v, cu, seqused_q=3)
+raises(TypeError, "sink: expected an array with __dlpack__",
+       varlen.attn_grad, q, q, k, v, q, zeros(4, 10), cu, sink=3)  # fmt: skip
 
 # What DLPack has no name for.
 raises(TypeError, "q: DLPack only supports", attn, q.astype(object), k, v, cu)

@@ -47,6 +47,27 @@ with torch.no_grad():
 raises(ValueError, "expected torch tensors that need no gradient", varlen.attn, leaf, k, v, cu)
 raises(ValueError, "expected a tensor in memory of the CPU, got one on meta", varlen.attn, q.to("meta"), k, v, cu)
 raises(TypeError, "q: expected elements of f16, bf16, f32, f64", varlen.attn, q.int(), k, v, cu)
+# Tensors that are no memory with strides, as any operand.
+lse = varlen.attn(q, k, v, cu, return_lse=True)[1]
+nested = "got a nested one, of which values() and offsets() are the packed rows and cu_seqlens"
+for layout, kind in (
+    (torch.nested.nested_tensor([q[:12], q[12:]], layout=torch.jagged), nested),
+    (torch.nested.nested_tensor([q[:12], q[12:]]), nested),
+    (q.to_sparse(), "got one of layout torch.sparse_coo"), (q.to_mkldnn(), "got one of layout torch._mkldnn"),
+    (torch.quantize_per_tensor(q, 0.1, 0, torch.qint8), "got a quantized one"),
+):  # fmt: skip
+    words = f"expected a dense tensor, {kind}"
+    raises(ValueError, f"q: {words}", varlen.attn, layout, k, v, cu)
+    raises(ValueError, f"v: {words}", varlen.attn, q, k, layout, cu)
+    raises(ValueError, f"out: {words}", varlen.attn, q, k, v, cu, out=layout)
+    raises(ValueError, f"sink: {words}", varlen.attn_grad, q, q, k, v, q, lse, cu, sink=layout)
+    raises(ValueError, f"slopes: {words}", varlen.attn_grad, q, q, k, v, q, lse, cu,
+           score=varlen.scores.alibi(), captures=[layout])  # fmt: skip
+for name in ("cu_seqlens_q", "cu_seqlens_k", "seqused_k"):
+    lists = {"cu_seqlens_q": cu, name: cu.to_sparse()}
+    raises(ValueError, f"{name}: expected a dense tensor", varlen.attn, q, k, v, **lists)
+raises(ValueError, "q: expected a dense tensor, got one without memory, such as those of torch.vmap",
+       torch.vmap(lambda q: varlen.attn(q, k, v, cu)), q[None])  # fmt: skip
 
 program = varlen.compile("func.func @f(%x: tensor<?xbf16>) -> tensor<?xbf16> { return %x : tensor<?xbf16> }")
 x = torch.ones(3, dtype=torch.bfloat16)

@@ -95,6 +95,8 @@ def _read_sink(learnable_sink, s_aux, q):
     if sink is None:
         return None
     check_tensors(sink=sink)
+    if not sink.is_floating_point():
+        raise ValueError(f"sink: expected a tensor of a float type, got one of {sink.dtype}")
     return sink.to(torch.float64 if q.dtype is torch.float64 else torch.float32)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import SymFloat, SymInt, Tensor
 
+from .._arrays import name_layout
 from .._options import as_flag, as_integer, check_chunk, check_score, is_positive_number, show
 from . import _ops as _ops  # registers torch.ops.varlen
 
@@ -225,13 +226,7 @@ def check_layouts(**named):
     """Refuses tensors that the dispatcher has no kernel for, in its words with a list of all
     that it has. They cost a call nothing where it asks after an error."""
     for name, x in named.items():
-        if x.is_nested:
-            raise ValueError(
-                f"{name}: expected a dense tensor, got a nested one, of which values() and "
-                "offsets() are the packed rows and cu_seq"
-            )
-        if x.layout is not torch.strided or x.is_quantized:
-            kind = "a quantized one" if x.is_quantized else f"one of layout {x.layout}"
+        if kind := name_layout(x):
             raise ValueError(f"{name}: expected a dense tensor, got {kind}")
 
 
@@ -289,7 +284,9 @@ def read_sides(window_size):
     if window_size is None:
         return -1, -1
     # The check that takes longer comes second.
-    if type(window_size) is not tuple and not isinstance(window_size, Sequence):
+    if type(window_size) is not tuple and (
+        not isinstance(window_size, Sequence) or isinstance(window_size, (bytes, bytearray))
+    ):
         raise TypeError(
             f"window_size: expected two integers (left, right), got {show(window_size)}"
         )
