@@ -209,11 +209,11 @@ Value AttnDecomposer::clampIndex(OpBuilder &builder, Value table, Value index) {
                                 last);
 }
 
-Value AttnDecomposer::lookUp(OpBuilder &builder, Value table, Value index) {
+Value AttnDecomposer::lookUp(OpBuilder &builder, Value table, Value query,
+                             Value index) {
   SmallVector<Value> at = {clampIndex(builder, table, index)};
   if (cast<RankedTensorType>(table.getType()).getRank() == 2)
-    at.insert(at.begin(),
-              linalg::IndexOp::create(builder, index.getLoc(), 0).getResult());
+    at.insert(at.begin(), query);
   return tensor::ExtractOp::create(builder, index.getLoc(), table, at);
 }
 
@@ -225,15 +225,20 @@ static Value makePosition(ImplicitLocOpBuilder &b, Type type, int64_t value) {
   return arith::ConstantOp::create(b, b.getIntegerAttr(type, bits));
 }
 
+AttnDecomposer::Pair AttnDecomposer::getPair(ImplicitLocOpBuilder &b) {
+  Value query = linalg::IndexOp::create(b, 0);
+  return {query, linalg::IndexOp::create(b, 1)};
+}
+
 SmallVector<Value> AttnDecomposer::scoreArguments(ImplicitLocOpBuilder &b,
                                                   const Sequence &sequence,
-                                                  Value score,
+                                                  const Pair &pair, Value score,
                                                   ValueRange captures,
                                                   ValueRange rows) {
   Type i32 = b.getI32Type();
   Type wide = sequence.diagonal.getType();
-  Value query = arith::AddIOp::create(
-      b, castIndex(b, linalg::IndexOp::create(b, 0), wide), sequence.diagonal);
+  Value query = arith::AddIOp::create(b, castIndex(b, pair.query, wide),
+                                      sequence.diagonal);
   if (op.getQOffset()) {
     query = arith::MaxSIOp::create(b, query,
                                    makePosition(b, wide, -kFarthestPosition));
@@ -242,7 +247,7 @@ SmallVector<Value> AttnDecomposer::scoreArguments(ImplicitLocOpBuilder &b,
   }
   query = wide.isIndex() ? arith::IndexCastOp::create(b, i32, query).getResult()
                          : arith::TruncIOp::create(b, i32, query).getResult();
-  Value key = arith::IndexCastOp::create(b, i32, linalg::IndexOp::create(b, 1));
+  Value key = arith::IndexCastOp::create(b, i32, pair.key);
   SmallVector<Value> arguments = {score, query, key};
   for (auto [number, capture] : llvm::enumerate(captures)) {
     if (isTable(scoreBody, number)) {
@@ -267,19 +272,20 @@ Value AttnDecomposer::visibleKeys(const Sequence &sequence, Value visible,
   maps.push_back(matrix());
   Value yes = arith::ConstantOp::create(b, b.getBoolAttr(true));
   Value none = constant(compute, 0);
-  return generic(
-      inputs, filled({sequence.qRows, sequence.kRows}, yes), maps,
-      [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
-        // Which scores there are does not hide a key.
-        SmallVector<Value> arguments =
-            scoreArguments(b, sequence, none, captures, args.drop_front());
-        auto lookup = [&](OpBuilder &b, Location, unsigned capture,
-                          Value index) {
-          return lookUp(b, captures[capture], index);
-        };
-        return arith::AndIOp::create(
-            b, args[0], emitVisible(b, scoreBody, {arguments, lookup}));
-      });
+  return generic(inputs, filled({sequence.qRows, sequence.kRows}, yes), maps,
+                 [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
+                   // Which scores there are does not hide a key.
+                   Pair pair = getPair(b);
+                   SmallVector<Value> arguments = scoreArguments(
+                       b, sequence, pair, none, captures, args.drop_front());
+                   auto lookup = [&](OpBuilder &b, Location, unsigned capture,
+                                     Value index) {
+                     return lookUp(b, captures[capture], pair.query, index);
+                   };
+                   return arith::AndIOp::create(
+                       b, args[0],
+                       emitVisible(b, scoreBody, {arguments, lookup}));
+                 });
 }
 
 Value AttnDecomposer::overScores(const Scores &scores, Value more,
@@ -302,13 +308,15 @@ Value AttnDecomposer::overScores(const Scores &scores, Value more,
       [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
         unsigned visible = more ? 2 : 1;
         Value score = arith::MulFOp::create(b, args[0], scale);
+        Pair pair = getPair(b);
         SmallVector<Value> arguments = {score};
         if (scoreBody)
-          arguments = scoreArguments(b, scores.sequence, score, scores.captures,
-                                     args.drop_front(visible + 1));
+          arguments =
+              scoreArguments(b, scores.sequence, pair, score, scores.captures,
+                             args.drop_front(visible + 1));
         auto lookup = [&](OpBuilder &b, Location, unsigned capture,
                           Value index) {
-          return lookUp(b, scores.captures[capture], index);
+          return lookUp(b, scores.captures[capture], pair.query, index);
         };
         Value value = ofPoint(b, {arguments, lookup}, more ? args[1] : Value(),
                               args[visible]);

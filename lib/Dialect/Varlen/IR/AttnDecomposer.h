@@ -56,16 +56,22 @@ protected:
   /// The captures of one head, each a number, or a vector of the queries; of
   /// tables a row, or a row of each query.
   SmallVector<Value> loadCaptures(const Sequence &sequence, Value head);
-  /// The arguments of the score region at a point of a loop nest over queries
-  /// and keys: `score`, and what the captures have there, of tables nothing;
-  /// `rows` are those of vectors.
+  /// A query and a key, by their rows in a sequence.
+  struct Pair {
+    Value query, key;
+  };
+  /// That of the body of a linalg.generic over queries and keys.
+  static Pair getPair(ImplicitLocOpBuilder &b);
+  /// The arguments of the score region for a pair: `score`, and what the
+  /// captures have there, of tables nothing; `rows` are those of vectors.
   SmallVector<Value> scoreArguments(ImplicitLocOpBuilder &b,
-                                    const Sequence &sequence, Value score,
-                                    ValueRange captures, ValueRange rows);
+                                    const Sequence &sequence, const Pair &pair,
+                                    Value score, ValueRange captures,
+                                    ValueRange rows);
   /// `index` as one of an entry of a table.
   Value clampIndex(OpBuilder &builder, Value table, Value index);
-  /// The entry of a table in such a loop nest.
-  Value lookUp(OpBuilder &builder, Value table, Value index);
+  /// The entry of a table for a query.
+  Value lookUp(OpBuilder &builder, Value table, Value query, Value index);
   /// The keys of `visible` that the score region does not hide from a head.
   Value visibleKeys(const Sequence &sequence, Value visible,
                     ValueRange captures);

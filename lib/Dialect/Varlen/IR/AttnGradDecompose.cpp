@@ -45,12 +45,11 @@ private:
   SmallVector<Value> differentiateHead(const Sequence &sequence, Value visible,
                                        Value head, Value kvHead,
                                        ValueRange gradients);
-  /// The cotangent of an argument of the score region, or of a lookup in it,
-  /// for that of the logits.
+  /// The cotangent of an argument of the score region for that of the logits.
   Value pullBackScores(const Scores &scores, Value dlogits, Value source,
                        Value init, AffineMap resultMap);
-  /// `gradient` of a table with what the lookups of one head add, one query
-  /// after the other.
+  /// `gradient` of a table with what the lookups of one head add: one query
+  /// after the other, and for each its keys in order.
   Value addToTable(const Scores &scores, Value dlogits, Value head,
                    unsigned capture, Value gradient);
   /// dcaptures with what one head adds.
@@ -111,7 +110,8 @@ Value GradDecomposer::pullBackScores(const Scores &scores, Value dlogits,
                     [&](ImplicitLocOpBuilder &b, const ScorePoint &point,
                         Value dlogit, Value visible) -> Value {
                       Value value = emitScoreVJP(b, b.getLoc(), scoreBody,
-                                                 point, dlogit, source);
+                                                 point, dlogit, source)
+                                        .front();
                       return arith::SelectOp::create(b, visible, value, zero);
                     });
 }
@@ -119,40 +119,55 @@ Value GradDecomposer::pullBackScores(const Scores &scores, Value dlogits,
 Value GradDecomposer::addToTable(const Scores &scores, Value dlogits,
                                  Value head, unsigned capture, Value gradient) {
   const Sequence &sequence = scores.sequence;
-  Value table = scores.captures[capture];
+  Value table = scores.captures[capture], zero = constant(compute, 0);
   bool isOfQueries = varlen::detail::isOfQueries(op, capture),
        isOfKeys = isKeyTable(scoreBody, capture);
-  SmallVector<OpFoldResult> sizes = {sequence.qRows, sequence.kRows};
-  for (LookupOp lookup : getScoreLookups(scoreBody, capture)) {
-    Value cotangents =
-        pullBackScores(scores, dlogits, lookup.getEntry(),
-                       filled(sizes, constant(compute, 0)), matrix());
-    Value entries = overScores(
-        scores, dlogits, matrix(), filled(sizes, index(0)), matrix(),
-        [&](ImplicitLocOpBuilder &b, const ScorePoint &point, Value, Value) {
-          return clampIndex(b, table, emitIndex(b, point, lookup));
-        });
-    gradient =
-        loop(sequence.qRows, gradient, [&](Value query, ValueRange sums) {
-          Value row = arith::AddIOp::create(b, sequence.qRow, query);
-          return loop(sequence.kRows, sums, [&](Value key, ValueRange sums) {
-            SmallVector<Value> point = {query, key}, at = {head};
-            if (isOfQueries)
-              at.push_back(row);
-            Value entry = tensor::ExtractOp::create(b, entries, point);
-            at.push_back(
-                isOfKeys
-                    ? arith::AddIOp::create(b, sequence.kRow, entry).getResult()
-                    : entry);
-            Value sum = arith::AddFOp::create(
-                b, tensor::ExtractOp::create(b, sums.front(), at),
-                tensor::ExtractOp::create(b, cotangents, point));
-            return SmallVector<Value>{
-                tensor::InsertOp::create(b, sum, sums.front(), at)};
-          });
-        }).front();
-  }
-  return gradient;
+  SmallVector<LookupOp> lookups = getScoreLookups(scoreBody, capture);
+  SmallVector<Value> entries = llvm::map_to_vector(
+      lookups, [](LookupOp lookup) -> Value { return lookup.getEntry(); });
+
+  // All lookups of a pair at once: loops one after another that carry the same
+  // tensor take upstream's bufferization a time that doubles with each of them.
+  auto addPair = [&](const Pair &pair, Value gradient) {
+    auto load = [&](Value tensor, ValueRange at) -> Value {
+      return tensor::ExtractOp::create(b, tensor, at);
+    };
+    SmallVector<Value> both = {pair.query, pair.key}, rows;
+    for (Value vector : getVectors(scores.captures))
+      rows.push_back(load(vector, pair.query));
+    Value score = arith::MulFOp::create(b, load(scores.products, both), scale);
+    SmallVector<Value> arguments =
+        scoreArguments(b, sequence, pair, score, scores.captures, rows);
+    auto lookup = [&](OpBuilder &b, Location, unsigned capture, Value index) {
+      return lookUp(b, scores.captures[capture], pair.query, index);
+    };
+    ScorePoint point{arguments, lookup};
+    Value visible = load(scores.visible, both);
+    SmallVector<Value> cotangents = emitScoreVJP(
+        b, b.getLoc(), scoreBody, point, load(dlogits, both), entries);
+    for (auto [lookup, cotangent] : llvm::zip_equal(lookups, cotangents)) {
+      SmallVector<Value> at = {head};
+      if (isOfQueries)
+        at.push_back(arith::AddIOp::create(b, sequence.qRow, pair.query));
+      Value entry = clampIndex(b, table, emitIndex(b, point, lookup));
+      if (isOfKeys)
+        entry = arith::AddIOp::create(b, sequence.kRow, entry);
+      at.push_back(entry);
+      Value term = arith::SelectOp::create(b, visible, cotangent, zero);
+      Value sum = arith::AddFOp::create(b, load(gradient, at), term);
+      gradient = tensor::InsertOp::create(b, sum, gradient, at);
+    }
+    return gradient;
+  };
+  return loop(sequence.qRows, gradient,
+              [&](Value query, ValueRange sums) {
+                return loop(sequence.kRows, sums,
+                            [&](Value key, ValueRange sums) {
+                              return SmallVector<Value>{
+                                  addPair({query, key}, sums.front())};
+                            });
+              })
+      .front();
 }
 
 void GradDecomposer::addToCaptures(const Scores &scores, Value dlogits,

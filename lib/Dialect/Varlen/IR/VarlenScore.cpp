@@ -314,18 +314,21 @@ Value varlen::emitIndex(OpBuilder &builder, const ScorePoint &point,
   return emitValue(builder, lookup->getBlock(), point, lookup.getIndex());
 }
 
-Value varlen::emitScoreVJP(OpBuilder &builder, Location loc, Block *score,
-                           const ScorePoint &point, Value cotangent,
-                           Value source) {
+SmallVector<Value> varlen::emitScoreVJP(OpBuilder &builder, Location loc,
+                                        Block *score, const ScorePoint &point,
+                                        Value cotangent, ValueRange sources) {
   VJPBuilder vjp(loc, builder);
   IRMapping mapping;
   SmallVector<Operation *> copies = emitBody(vjp, score, point, mapping);
-  source = mapping.lookupOrDefault(source);
-  vjp.markVaried(source, copies);
+  SmallVector<Value> copiesOfSources = llvm::map_to_vector(
+      sources, [&](Value source) { return mapping.lookupOrDefault(source); });
+  vjp.markVaried(copiesOfSources, copies);
   vjp.accumulate(mapping.lookupOrDefault(score->getTerminator()->getOperand(0)),
                  cotangent);
   LogicalResult pulled = vjp.pullBack(copies);
   assert(succeeded(pulled) && "verifyScoreRules has looked for rules");
   (void)pulled;
-  return vjp.getCotangentOrZero(source);
+  return llvm::map_to_vector(copiesOfSources, [&](Value source) {
+    return vjp.getCotangentOrZero(source);
+  });
 }

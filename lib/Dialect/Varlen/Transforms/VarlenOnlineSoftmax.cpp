@@ -353,7 +353,8 @@ Value OnlineAttnGradBuilder::pullBack(Value products, Value dscores,
           ValueRange more) {
         Block *region = step.getScoreBody();
         Value cotangent =
-            emitScoreVJP(inner, inner.getLoc(), region, point, more[0], source);
+            emitScoreVJP(inner, inner.getLoc(), region, point, more[0], source)
+                .front();
         return unlessHidden(inner, region, point, cotangent, 0.0);
       });
 }

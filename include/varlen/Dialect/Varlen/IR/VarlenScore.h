@@ -122,11 +122,12 @@ Value emitVisible(OpBuilder &builder, Block *score, const ScorePoint &point);
 /// Emits the index of a lookup in the region.
 Value emitIndex(OpBuilder &builder, const ScorePoint &point, LookupOp lookup);
 
-/// Emits the cotangent of `source`, an argument of the region or what a lookup
-/// in it returns, for that of the new score. No two arguments are the same
+/// Emits the cotangents of `sources`, arguments of the region or what lookups
+/// in it return, for that of the new score. No two arguments are the same
 /// value, and each operation has a rule.
-Value emitScoreVJP(OpBuilder &builder, Location loc, Block *score,
-                   const ScorePoint &point, Value cotangent, Value source);
+SmallVector<Value> emitScoreVJP(OpBuilder &builder, Location loc, Block *score,
+                                const ScorePoint &point, Value cotangent,
+                                ValueRange sources);
 
 } // namespace mlir::varlen
 
