@@ -58,45 +58,56 @@ static bool isMath(Operation *op) {
   return isa_and_present<math::MathDialect>(op->getDialect());
 }
 
+namespace {
+/// Builds functions of f32 by cases: a number or a vector of `type`.
+struct CaseBuilder {
+  Value constant(float value) {
+    return createScalarOrSplatConstant(b, b.getLoc(), type, APFloat(value));
+  }
+  Value compare(arith::CmpFPredicate predicate, Value left, Value right) {
+    return arith::CmpFOp::create(b, predicate, left, right);
+  }
+  Value choose(Value condition, Value then, Value otherwise) {
+    return arith::SelectOp::create(b, condition, then, otherwise);
+  }
+
+  ImplicitLocOpBuilder &b;
+  Type type;
+};
+} // namespace
+
 /// x^y as exp(y * log|x|) with the sign and the exceptions of C's pow (C17,
 /// F.10.4.4). Upstream's expansion is a NaN where x is negative.
 static LogicalResult expandPower(math::PowFOp op, PatternRewriter &rewriter) {
   using arith::CmpFPredicate;
-  Type type = op.getType();
-  if (!getElementTypeOrSelf(type).isF32())
+  if (!getElementTypeOrSelf(op.getType()).isF32())
     return failure();
   ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-  auto constant = [&](float value) {
-    return createScalarOrSplatConstant(b, b.getLoc(), type, APFloat(value));
-  };
-  auto compare = [&](CmpFPredicate predicate, Value left,
-                     Value right) -> Value {
-    return arith::CmpFOp::create(b, predicate, left, right);
-  };
-  auto choose = [&](Value condition, Value then, Value otherwise) -> Value {
-    return arith::SelectOp::create(b, condition, then, otherwise);
-  };
+  CaseBuilder c{b, op.getType()};
   // Large numbers are even.
   auto isWhole = [&](Value value) {
-    return compare(CmpFPredicate::OEQ, value, math::TruncOp::create(b, value));
+    return c.compare(CmpFPredicate::OEQ, value,
+                     math::TruncOp::create(b, value));
   };
-  Value x = op.getLhs(), y = op.getRhs(), zero = constant(0), one = constant(1);
+  Value x = op.getLhs(), y = op.getRhs();
+  Value zero = c.constant(0), one = c.constant(1);
   Value size = math::AbsFOp::create(b, x);
   Value power = math::ExpOp::create(
       b, arith::MulFOp::create(b, y, math::LogOp::create(b, size)));
-  power = choose(compare(CmpFPredicate::OEQ, size, one), one, power);
+  power = c.choose(c.compare(CmpFPredicate::OEQ, size, one), one, power);
   Value isInteger = isWhole(y);
-  Value isEven = isWhole(arith::MulFOp::create(b, y, constant(0.5)));
-  Value negated = choose(isEven, power, math::CopySignOp::create(b, power, x));
+  Value isEven = isWhole(arith::MulFOp::create(b, y, c.constant(0.5)));
+  Value negated =
+      c.choose(isEven, power, math::CopySignOp::create(b, power, x));
   Value isNegative = arith::AndIOp::create(
-      b, compare(CmpFPredicate::OLT, x, zero),
-      compare(CmpFPredicate::ONE, size, constant(INFINITY)));
-  Value nan = constant(NAN);
-  Value ofOthers = choose(isNegative, nan, power);
-  power = choose(isInteger, negated, ofOthers);
-  Value isOne = arith::OrIOp::create(b, compare(CmpFPredicate::OEQ, x, one),
-                                     compare(CmpFPredicate::OEQ, y, zero));
-  rewriter.replaceOp(op, choose(isOne, one, power));
+      b, c.compare(CmpFPredicate::OLT, x, zero),
+      c.compare(CmpFPredicate::ONE, size, c.constant(INFINITY)));
+  Value nan = c.constant(NAN);
+  Value ofOthers = c.choose(isNegative, nan, power);
+  power = c.choose(isInteger, negated, ofOthers);
+  Value isOne = arith::OrIOp::create(b, c.compare(CmpFPredicate::OEQ, x, one),
+                                     c.compare(CmpFPredicate::OEQ, y, zero));
+  rewriter.replaceOp(op, c.choose(isOne, one, power));
   return success();
 }
 
@@ -105,41 +116,33 @@ static LogicalResult expandPower(math::PowFOp op, PatternRewriter &rewriter) {
 /// makes NaN.
 static LogicalResult expandAtan2(math::Atan2Op op, PatternRewriter &rewriter) {
   using arith::CmpFPredicate;
-  Type type = op.getType();
-  if (!getElementTypeOrSelf(type).isF32())
+  if (!getElementTypeOrSelf(op.getType()).isF32())
     return failure();
   ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-  auto constant = [&](double value) {
-    return createScalarOrSplatConstant(b, b.getLoc(), type,
-                                       APFloat(static_cast<float>(value)));
-  };
-  auto choose = [&](Value condition, Value then, Value otherwise) -> Value {
-    return arith::SelectOp::create(b, condition, then, otherwise);
-  };
+  CaseBuilder c{b, op.getType()};
   Value y = op.getLhs(), x = op.getRhs();
   Value height = math::AbsFOp::create(b, y), width = math::AbsFOp::create(b, x);
   Value less = arith::MinimumFOp::create(b, height, width);
   Value more = arith::MaximumFOp::create(b, height, width);
   // 0 / 0 is 0 / 1, and what is infinite twice 1 / 1.
-  Value one = constant(1);
-  Value isZero =
-      arith::CmpFOp::create(b, CmpFPredicate::OEQ, more, constant(0));
-  Value isInfinite =
-      arith::CmpFOp::create(b, CmpFPredicate::OEQ, less, constant(INFINITY));
+  Value one = c.constant(1);
+  Value isZero = c.compare(CmpFPredicate::OEQ, more, c.constant(0));
+  Value isInfinite = c.compare(CmpFPredicate::OEQ, less, c.constant(INFINITY));
   Value divisor =
-      choose(arith::OrIOp::create(b, isZero, isInfinite), one, more);
+      c.choose(arith::OrIOp::create(b, isZero, isInfinite), one, more);
   Value angle = math::AtanOp::create(
-      b, arith::DivFOp::create(b, choose(isInfinite, one, less), divisor));
-  Value isSteep = arith::CmpFOp::create(b, CmpFPredicate::OGT, height, width);
-  angle = choose(
-      isSteep, arith::SubFOp::create(b, constant(llvm::numbers::pi / 2), angle),
+      b, arith::DivFOp::create(b, c.choose(isInfinite, one, less), divisor));
+  Value isSteep = c.compare(CmpFPredicate::OGT, height, width);
+  angle = c.choose(
+      isSteep,
+      arith::SubFOp::create(b, c.constant(llvm::numbers::pif / 2), angle),
       angle);
   // -0 is on the left, too.
-  Value isLeft = arith::CmpFOp::create(
-      b, CmpFPredicate::OLT, math::CopySignOp::create(b, one, x), constant(0));
-  angle = choose(isLeft,
-                 arith::SubFOp::create(b, constant(llvm::numbers::pi), angle),
-                 angle);
+  Value isLeft = c.compare(CmpFPredicate::OLT,
+                           math::CopySignOp::create(b, one, x), c.constant(0));
+  angle = c.choose(
+      isLeft, arith::SubFOp::create(b, c.constant(llvm::numbers::pif), angle),
+      angle);
   rewriter.replaceOpWithNewOp<math::CopySignOp>(op, angle, y);
   return success();
 }

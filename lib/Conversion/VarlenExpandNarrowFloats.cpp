@@ -13,6 +13,7 @@
 
 #include "WidenNarrowFloats.h"
 #include "varlen/Conversion/Passes.h"
+#include "varlen/Dialect/Varlen/Utils/LaneType.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
@@ -39,20 +40,14 @@ static bool isNarrow(Type type) {
   return type.isF16() || type.isBF16();
 }
 
-static Type withElement(Type type, Type element) {
-  if (auto shaped = dyn_cast<ShapedType>(type))
-    return shaped.clone(element);
-  return element;
-}
-
 namespace {
 
 /// Arithmetic on lanes of i32 (and f32 by bitcast), scalar or vector.
 struct Lanes {
   Lanes(ImplicitLocOpBuilder &b, Type like)
-      : b(b), integer(withElement(like, b.getI32Type())),
-        narrow(withElement(like, b.getI16Type())),
-        real(withElement(like, b.getF32Type())) {}
+      : b(b), integer(getLaneType(like, b.getI32Type())),
+        narrow(getLaneType(like, b.getI16Type())),
+        real(getLaneType(like, b.getF32Type())) {}
 
   Value constant(uint32_t bits) {
     return createScalarOrSplatConstant(b, b.getLoc(), integer, APInt(32, bits));

@@ -15,6 +15,7 @@
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
 #include "varlen/Dialect/Varlen/Transforms/Transforms.h"
+#include "varlen/Dialect/Varlen/Utils/LaneType.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -102,11 +103,6 @@ struct LaneBuilder {
   ImplicitLocOpBuilder b;
   Type floatType, intType;
 
-  Type withElement(Type element) const {
-    if (auto shaped = dyn_cast<ShapedType>(floatType))
-      return shaped.clone(element);
-    return element;
-  }
   Value constant(double value) {
     Type element = getElementTypeOrSelf(floatType);
     return createScalarOrSplatConstant(
@@ -158,7 +154,7 @@ static Value expandExp2(ImplicitLocOpBuilder &builder, Value x,
   Type type = x.getType();
   unsigned width = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
   LaneBuilder lanes{builder, type, Type()};
-  lanes.intType = lanes.withElement(builder.getIntegerType(width));
+  lanes.intType = getLaneType(lanes.floatType, builder.getIntegerType(width));
   ImplicitLocOpBuilder &b = builder;
   Value input = x;
 

@@ -8,6 +8,8 @@
 
 #include "varlen/Dialect/Varlen/Utils/ExpandIntegerPower.h"
 
+#include "varlen/Dialect/Varlen/Utils/LaneType.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -16,13 +18,7 @@
 #include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
-
-/// The type, or that of a vector's elements, replaced.
-static Type withElement(Type type, Type element) {
-  if (auto shaped = dyn_cast<ShapedType>(type))
-    return shaped.clone(element);
-  return element;
-}
+using namespace mlir::varlen;
 
 static LogicalResult expandIntegerPower(math::FPowIOp op,
                                         PatternRewriter &rewriter) {
@@ -32,14 +28,14 @@ static LogicalResult expandIntegerPower(math::FPowIOp op,
   ImplicitLocOpBuilder b(op.getLoc(), rewriter);
   Type type = op.getType(), compute = type;
   if (getElementTypeOrSelf(type).getIntOrFloatBitWidth() < 32)
-    compute = withElement(type, b.getF32Type());
+    compute = getLaneType(type, b.getF32Type());
   Value x = op.getLhs();
   if (compute != type)
     x = arith::ExtFOp::create(b, compute, x);
   Value power = math::PowFOp::create(b, math::AbsFOp::create(b, x),
                                      arith::SIToFPOp::create(b, compute, n));
   Value isOdd =
-      arith::TruncIOp::create(b, withElement(n.getType(), b.getI1Type()), n);
+      arith::TruncIOp::create(b, getLaneType(n.getType(), b.getI1Type()), n);
   power = arith::SelectOp::create(b, isOdd,
                                   math::CopySignOp::create(b, power, x), power);
   if (compute != type)
