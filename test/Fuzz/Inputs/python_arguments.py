@@ -74,7 +74,7 @@ def _numpy_layouts(x):
     }  # fmt: skip
 
 
-def _torch_layouts(x):
+def _torch_layouts(x, mixes):
     def strided():
         wide = x.new_zeros(*x.shape[:-1], 2 * x.shape[-1])
         wide[..., ::2] = x
@@ -97,7 +97,11 @@ def _torch_layouts(x):
         "negated": lambda: torch._neg_view(-x) if x.is_floating_point() else x,
         "parameter": lambda: torch.nn.Parameter(x.clone(), requires_grad=False),
         "subclass": lambda: x.as_subclass(Subclass), "view": lambda: x[:],
-    }  # fmt: skip
+    } | (_of_other_libraries(x) if mixes else {})  # fmt: skip
+
+
+def _of_other_libraries(x):
+    return {"numpy": lambda: to_numpy(x), "jax": lambda: jnp.asarray(to_numpy(x))}
 
 
 def _jax_layouts(x):
@@ -130,7 +134,8 @@ OBJECTS = (
 )  # fmt: skip
 
 
-def _torch_objects(x):
+def _torch_objects(x, mixes):
+    others = () if mixes else tuple(_of_other_libraries(x).values())
     return (
         lambda: x.to_sparse(), lambda: x.to("meta"), lambda: x.to(torch.complex64),
         lambda: x.to(torch.complex64).conj(), lambda: x.float().to(torch.float8_e4m3fn),
@@ -138,7 +143,7 @@ def _torch_objects(x):
         lambda: torch.quantize_per_tensor(x.float(), 0.1, 0, torch.qint8),
         lambda: torch.nested.nested_tensor([x[:1], x[1:]], layout=torch.jagged),
         lambda: torch.nested.nested_tensor([x[:1], x[1:]]),
-        lambda: x.float().to_mkldnn(), lambda: to_numpy(x), lambda: jnp.asarray(to_numpy(x)),
+        lambda: x.float().to_mkldnn(), *others,
     )  # fmt: skip
 
 
@@ -176,11 +181,14 @@ def _change_numbers(rng, name, x):
     return x.swapaxes(0, -1).copy() if x.ndim > 1 else x[:1].copy()
 
 
-def change_array(rng, name, library, array, optional):
-    """A Change of an operand: `array` is numpy's, in a call of arrays of that library."""
+def change_array(rng, name, library, array, optional, mixes):
+    """A Change of an operand: `array` is numpy's, in a call of arrays of that library, and of
+    others, too, if the function `mixes` them."""
 
     def put(call, new):
-        call.given[name] = new
+        # Integers have no sign: those of a list of sequences are read as if they had one.
+        is_unsigned = new.dtype.kind == "u" and new.dtype.itemsize >= 4
+        call.given[name] = new.view(f"i{new.dtype.itemsize}") if is_unsigned else new
 
     def drop(call):
         call.given.pop(name, None)
@@ -191,13 +199,14 @@ def change_array(rng, name, library, array, optional):
         return Change(to_library(library, new), functools.partial(put, new=new), new.dtype.kind == "u")
     if kind < 0.7:
         x = to_library(library, array)
-        layouts = {"torch": _torch_layouts, "jax": _jax_layouts, "numpy": _numpy_layouts}[library](x)
+        make = {"jax": _jax_layouts, "numpy": _numpy_layouts}
+        layouts = _torch_layouts(x, mixes) if library == "torch" else make[library](x)
         layout = rng.choice(sorted(layouts))
         return Change(layouts[layout](), SAME, may_refuse=True)
     if kind < 0.85:
         x = to_library(library, array)
         try:
-            make = rng.choice(_torch_objects(x) if library == "torch" else _array_objects(x))
+            make = rng.choice(_torch_objects(x, mixes) if library == "torch" else _array_objects(x))
             return Change(make(), REFUSED if array.size and array.ndim else ANY, may_refuse=True)
         except (RuntimeError, ValueError, TypeError):
             pass  # No such array of these numbers.

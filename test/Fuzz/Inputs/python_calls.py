@@ -3,6 +3,7 @@ python_meaning in the words of one of them."""
 
 import contextlib
 import dataclasses
+import functools
 
 import imported
 import numpy as np
@@ -28,9 +29,11 @@ OPTIONAL = (*meaning.SEQUENCES, "sink")
 
 class Surface:
     """A function and a Call in its words, of which arguments may be changed. `words` has the
-    keyword of each operand; options that the function does not have are not in `keywords`."""
+    keyword of each operand; options that the function does not have are not in `keywords`.
+    `mixes`: its arrays may be of several libraries; `optional`: operands that may be None."""
 
     library, words, keywords, below_is_open = "numpy", {}, {}, False
+    mixes, optional = False, OPTIONAL
 
     def __init__(self, rng, numbers):
         case = self.adapt(rng, make_case(rng))
@@ -80,8 +83,10 @@ class Surface:
             array = np.zeros(1, "f4") if name == "sink" else np.zeros(shape, "i4")
             change = Change(rng.choice((arguments.to_library(self.library, array), *arguments.OBJECTS)), ANY, True)
         else:
-            optional = name in OPTIONAL and name not in self.call.captures
-            change = arguments.change_array(rng, name, self.library, self.call.given[name], optional)
+            optional = name in self.optional and name not in self.call.captures
+            change = arguments.change_array(
+                rng, name, self.library, self.call.given[name], optional, self.mixes
+            )
         if name in self.call.captures and "captures" in self.keywords:
             captures = list(self.arguments["captures"])
             captures[self.call.captures.index(name)] = change.value
@@ -107,6 +112,7 @@ class Arrays(Surface):
     """varlen.attn and varlen.attn_grad."""
 
     keywords = {x: x for x in ("window", "chunk", "scale", "alignment", "score", "captures")}
+    mixes, optional = True, (*OPTIONAL, "cu_seqlens_k")
 
     def __init__(self, rng, numbers):
         self.library = rng.choice(("numpy", "numpy", "torch", "jax"))
@@ -123,7 +129,8 @@ class Arrays(Surface):
     def forward(self):
         out, lse = varlen.attn(**self.arguments, out=self.out, return_lse=True)
         assert self.out is None or out is self.out, "out is another array than the one given"
-        assert type(out) is type(self.arguments["q"]) or self.library != "torch" or isinstance(out, torch.Tensor)
+        if isinstance(self.arguments["q"], torch.Tensor):
+            assert isinstance(out, torch.Tensor), f"out is a {type(out)} where q is torch's"
         return {"out": out, "lse": lse}
 
     def backward(self, results):
@@ -294,8 +301,19 @@ class Flash(Torch):
         while True:
             change, name = super().change(rng)
             if name != "slopes":
-                return change, name
+                break
             del self.arguments[name]  # Its numbers are not those of the call.
+        if name == "window" and callable(change.meaning) and "causal" in self.more:
+            change.meaning = functools.partial(self.mean_causal, change.meaning)
+        return change, name
+
+    @staticmethod
+    def mean_causal(put, call):
+        """A window beside causal=True, whatever its right side says."""
+        put(call)
+        left, _ = call.options["window"]
+        is_chunk = call.options["chunk"] is not None
+        call.options["window"] = (left, -1 if is_chunk and left < 0 else 0)
 
     def attend(self):
         return varlen.torch.flash_attn_varlen_func(**self.arguments, return_attn_probs=True)[:2]
@@ -375,13 +393,14 @@ class Provider(Torch):
         )
 
     def change(self, rng):
+        before = dict(self.arguments)
         while True:
             change, name = super().change(rng)
             # The schema of PyTorch's operator refuses other types in words of its own.
             strided = isinstance(change.value, torch.Tensor) and change.meaning is not REFUSED
             if strided and name not in ("scale", "window") and change.value.dim():
                 return change, name
-            self.arguments = self.spell()
+            self.arguments = dict(before)
 
     def attend(self):
         varlen.torch.install()
@@ -398,7 +417,7 @@ class Jax(Surface):
     """varlen.jax.varlen_attn, at once and traced."""
 
     library = "jax"
-    keywords = Arrays.keywords
+    keywords, optional = Arrays.keywords, Arrays.optional
 
     def adapt(self, rng, case):
         self.jit = rng.random() < 0.5

@@ -80,6 +80,7 @@ def find_meaning(surface, changes):
         for change in changes:
             if callable(change.meaning):
                 change.meaning(call)
+        call.given.setdefault("cu_seqlens_k", call.given["cu_seqlens_q"])
     except ValueError as error:
         return str(error), False, may_refuse, True
     broken, of_values = meaning.find_broken(call)
@@ -101,8 +102,7 @@ def run_case(seed, number):
     kind = rng.choice(python_calls.SURFACES)
     surface = kind(rng, numbers)
     changes, what = [], []
-    for _ in range(rng.choice((0, 1, 1, 1, 1, 2))):
-        change, name = surface.change(rng)
+    for name, change in draw_changes(rng, surface):
         changes.append(change)
         how = "" if not isinstance(change.meaning, str) else f" ({change.meaning})"
         what.append(f"{name}={describe(change.value)}{how}")
@@ -111,6 +111,22 @@ def run_case(seed, number):
         return judge(surface, changes)
     except Wrong as wrong:
         raise Wrong(f"{label}\n  {wrong}") from None
+
+
+def draw_changes(rng, surface):
+    """Changes of some arguments, each of another one, by name. That of is_causal is the last:
+    what it means depends on the window."""
+    changes = {}
+    count = rng.choice((0, 1, 1, 1, 1, 2))
+    while len(changes) < count:
+        before = dict(surface.arguments)
+        change, name = surface.change(rng)
+        argument = "captures" if name in surface.call.captures else name
+        if argument in changes:
+            surface.arguments = before
+        else:
+            changes[argument] = name, change
+    return sorted(changes.values(), key=lambda change: change[0] == "is_causal")
 
 
 def describe(value):
