@@ -80,3 +80,7 @@ assert {"attn", "attn_grad", "merge"} <= {label.removeprefix("varlen.") for labe
 server.ask("shutdown", None)
 server.send("exit", None)
 assert server.process.wait(timeout=60) == 0
+
+# The server's own options, not all of LLVM's.
+options = subprocess.run([sys.argv[1], "--help"], capture_output=True, text=True, check=True).stdout
+assert "--log=" in options and "--version" in options and "--aarch64" not in options, options

@@ -15,6 +15,12 @@
 
 int main(int argc, char **argv) {
   llvm::cl::SetVersionPrinter(mlir::varlen::printVersion);
+  // Those of LLVM's libraries, which are there because they are linked; the
+  // server's own options come later.
+  for (const auto &[name, option] : llvm::cl::getRegisteredOptions())
+    if (option->getOptionHiddenFlag() == llvm::cl::NotHidden &&
+        name != "help" && name != "version")
+      option->setHiddenFlag(llvm::cl::Hidden);
   mlir::DialectRegistry registry;
   mlir::varlen::registerUpstream(registry);
   mlir::varlen::registerAllDialects(registry);
