@@ -58,6 +58,9 @@ static VarlenSeverity getSeverity(DiagnosticSeverity severity) {
 
 LogicalResult Source::handle(Diagnostic &diagnostic) {
   std::string text = diagnostic.str(), file;
+  // Advice of upstream's that follows names options of its tools.
+  text.resize(
+      std::min(text.find(". If this is intended, please "), text.size()));
   VarlenDiagnostic view = {};
   view.severity = getSeverity(diagnostic.getSeverity());
   view.message = text.c_str();

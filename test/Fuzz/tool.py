@@ -16,7 +16,8 @@ import time
 CRASH = re.compile(
     r"ERROR: (?:AddressSanitizer|LeakSanitizer|libFuzzer): [^\n]*|[^\n]*: runtime error: [^\n]*|"
     r"PLEASE submit a bug report|[^\n]*Assertion [^\n]* failed[^\n]*|"
-    r"LLVM ERROR: (?!IO failure on output stream)[^\n]*|terminate called[^\n]*|free\(\): [^\n]*|malloc\(\): [^\n]*"
+    r"LLVM ERROR: (?!IO failure on output stream)[^\n]*|terminate called[^\n]*|"
+    r"free\(\): [^\n]*|malloc\(\): [^\n]*"
 )
 # "#3 0x1 in f(int) file.cpp:1", "#3 0x1 f(int) (/lib/libx.so+0x1)" and, where there
 # is no symbol, "#3 0x1 (/lib/libx.so+0x1)".
@@ -139,9 +140,9 @@ def run(
     **options,
 ):
     """Runs a command in a process group of its own, within `seconds` of CPU time on each of
-    two cores, and ten times as long on the clock: the machine may be busy. `stdin` is bytes, `memory` the address space that it may have (None: any), or what it may
-    use where it is `sanitized`: sanitizers reserve more than there is. `options` go
-    to subprocess.Popen."""
+    two cores, and ten times as long on the clock: the machine may be busy. `stdin` is bytes,
+    `memory` the address space that it may have (None: any), or what it may use where it is
+    `sanitized`: sanitizers reserve more than there is. `options` go to subprocess.Popen."""
     command = [str(part) for part in command]
     env = dict(options.pop("env", ENVIRONMENT))
     if sanitized:

@@ -68,6 +68,11 @@ assert varlen.compile(path)(4.0) == 4
 
 raises(varlen.CompileError, "custom op 'retur' is unknown", varlen.compile, "func.func @f() { retur }")
 raises(varlen.CompileError, "expected a public function", varlen.compile, "module {}")
+try:
+    varlen.compile('func.func @f() { "foo.bar"() : () -> () return }')
+    raise SystemExit("expected an error")
+except varlen.CompileError as error:  # Without upstream's advice, which names options of its tools.
+    assert str(error) == "module:1:27: operation being parsed with an unregistered dialect", error
 raises(ValueError, "expected target to be one of", varlen.compile, SOURCE, target="abacus")
 raises(FileNotFoundError, "no-such-file", varlen.compile, pathlib.Path("no-such-file"))
 raises(FileNotFoundError, "no-such-file.mlir", varlen.compile, "no-such-file.mlir")

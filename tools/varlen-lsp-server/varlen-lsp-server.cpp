@@ -15,8 +15,8 @@
 
 int main(int argc, char **argv) {
   llvm::cl::SetVersionPrinter(mlir::varlen::printVersion);
-  // Those of LLVM's libraries, which are there because they are linked; the
-  // server's own options come later.
+  // Options of LLVM's libraries are there because these are linked; the
+  // server's own come later.
   for (const auto &[name, option] : llvm::cl::getRegisteredOptions())
     if (option->getOptionHiddenFlag() == llvm::cl::NotHidden &&
         name != "help" && name != "version")

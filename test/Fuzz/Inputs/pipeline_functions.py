@@ -71,9 +71,8 @@ class Function:
         dynamic = rows if "?" in self.type else ""
         empty = self.emit(f"tensor.empty({dynamic}) : {self.type}")
         types = ", ".join([self.type] * len(values))
-        return self.emit(
-            f"linalg.map {{ {operation} }} ins({', '.join(values)} : {types}) outs({empty} : {self.type})"
-        )
+        operands = f"ins({', '.join(values)} : {types}) outs({empty} : {self.type})"
+        return self.emit(f"linalg.map {{ {operation} }} {operands}")
 
     def attend(self, q):
         values = ", ".join([q, *(f"%{name}" for name in list(self.inputs)[1:])])

@@ -62,13 +62,17 @@ def _numpy_layouts(x):
         y.flags.writeable = False
         return y
 
+    def swapped():
+        has_order = x.dtype != ml_dtypes.bfloat16
+        return x.astype(x.dtype.newbyteorder(">")) if has_order else x
+
     class Subclass(np.ndarray):
         pass
 
     return {
         "strided": strided, "misaligned": misaligned, "read-only": read_only,
         "reversed": lambda: x[::-1].copy()[::-1], "fortran": lambda: np.asfortranarray(x),
-        "big-endian": lambda: x.astype(x.dtype.newbyteorder(">")) if x.dtype != ml_dtypes.bfloat16 else x,
+        "big-endian": swapped,
         "subclass": lambda: x.view(Subclass), "torch": lambda: to_library("torch", x),
         "jax": lambda: to_library("jax", x),
     }  # fmt: skip
@@ -87,13 +91,18 @@ def _torch_layouts(x, mixes):
         y = torch.frombuffer(raw, dtype=x.dtype, offset=1).view(x.shape)
         return y.copy_(x)
 
+    def behind_one():
+        if not x.numel():
+            return x
+        return torch.cat([x.flatten()[:1], x.flatten()])[1:].view(x.shape)
+
     class Subclass(torch.Tensor):
         pass
 
     return {
         "strided": strided, "misaligned": misaligned,
         "fortran": lambda: x.movedim(-1, 0).contiguous().movedim(0, -1),
-        "offset": lambda: torch.cat([x.flatten()[:1], x.flatten()])[1:].view(x.shape) if x.numel() else x,
+        "offset": behind_one,
         "negated": lambda: torch._neg_view(-x) if x.is_floating_point() else x,
         "parameter": lambda: torch.nn.Parameter(x.clone(), requires_grad=False),
         "subclass": lambda: x.as_subclass(Subclass), "view": lambda: x[:],
@@ -169,7 +178,9 @@ def _change_numbers(rng, name, x):
         y[rng.randrange(x.size)] = rng.choice(edges)
         return y
     if kind == "dtype":
-        other = ("i4", "i8", "u4", "u8", "i2") if integer else ("f2", "f4", "f8", ml_dtypes.bfloat16)
+        other = (
+            ("i4", "i8", "u4", "u8", "i2") if integer else ("f2", "f4", "f8", ml_dtypes.bfloat16)
+        )
         return x.astype(rng.choice(other))
     if kind == "rank":
         return rng.choice((x[None], x[..., None], x.reshape(-1), np.asarray(x.sum(0), x.dtype)))
@@ -196,7 +207,9 @@ def change_array(rng, name, library, array, optional, mixes):
     kind = rng.random()
     if kind < 0.35:
         new = _change_numbers(rng, name, array)
-        return Change(to_library(library, new), functools.partial(put, new=new), new.dtype.kind == "u")
+        return Change(
+            to_library(library, new), functools.partial(put, new=new), new.dtype.kind == "u"
+        )
     if kind < 0.7:
         x = to_library(library, array)
         make = {"jax": _jax_layouts, "numpy": _numpy_layouts}
@@ -233,11 +246,13 @@ def windows(rng, below_is_open):
     left, right = rng.choice(sides), rng.choice(sides)
     if rng.random() < 0.4:
         wrong = rng.choice((
-            5, None, "ab", (), (1,), (1, 2, 3), (1.0, 0), (0, "0"), (None, 0), (True, 0), {1: 2, 3: 4},
-            [[1], [2]], {1, 2}, np.array([1.5, 2]), torch.ones(2), (np.float32(1), 0), object(),
-            (float("nan"), 0), (0, float("inf")), b"ab",
+            5, None, "ab", (), (1,), (1, 2, 3), (1.0, 0), (0, "0"), (None, 0), (True, 0),
+            {1: 2, 3: 4}, [[1], [2]], {1, 2}, np.array([1.5, 2]), torch.ones(2),
+            (np.float32(1), 0), object(), (float("nan"), 0), (0, float("inf")), b"ab",
         ))  # fmt: skip
-        return Change(wrong, _option("window", (-1, -1)) if wrong is None and below_is_open else REFUSED)
+        return Change(
+            wrong, _option("window", (-1, -1)) if wrong is None and below_is_open else REFUSED
+        )
     if max(left, right) >= 2**63 and not below_is_open:
         return Change((left, right), REFUSED)
     if below_is_open:
@@ -281,7 +296,9 @@ def scales(rng):
 
 
 def alignments(rng):
-    value = rng.choice(("bottom_right", "top_left", "left", None, 0, b"top_left", ["top_left"], object()))
+    value = rng.choice(
+        ("bottom_right", "top_left", "left", None, 0, b"top_left", ["top_left"], object())
+    )
     known = isinstance(value, str) and value != "left"
     return Change(value, _option("alignment", value) if known else REFUSED)
 
@@ -295,7 +312,9 @@ def causals(rng, below_is_open):
             raise ValueError("several options that say the same")
         call.options["window"] = (left, 0)
 
-    value = rng.choice((True, True, True, False, 1, 0, np.True_, "no", None, [], np.ones(2, bool), 0.0, object()))
+    value = rng.choice(
+        (True, True, True, False, 1, 0, np.True_, "no", None, [], np.ones(2, bool), 0.0, object())
+    )
     if isinstance(value, (bool, int, np.bool_)):
         return Change(value, mean if value else SAME)
     return Change(value, REFUSED)
@@ -319,7 +338,11 @@ def wrong_captures(rng, captures):
 
 
 def threads(rng):
-    value = rng.choice((0, -1, 1, 2, 3, 2**31, 2**63, 2**64 + 1, 1.5, "1", True, None, np.int64(2), ()))
+    value = rng.choice(
+        (0, -1, 1, 2, 3, 2**31, 2**63, 2**64 + 1, 1.5, "1", True, None, np.int64(2), ())
+    )
     if value is None or type(value) is int and 0 < value < 100:
         return Change(value, SAME)
-    return Change(value, SAME if type(value) in (np.int64, int) and value > 0 else REFUSED, may_refuse=True)
+    return Change(
+        value, SAME if type(value) in (np.int64, int) and value > 0 else REFUSED, may_refuse=True
+    )

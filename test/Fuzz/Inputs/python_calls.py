@@ -57,7 +57,9 @@ class Surface:
         captures = [given.pop(name) for name in call.captures]
         spelled = {self.word(name): x for name, x in given.items()}
         for name, keyword in self.keywords.items():
-            spelled[keyword] = {"score": call.score, "captures": captures}.get(name, call.options.get(name))
+            spelled[keyword] = {"score": call.score, "captures": captures}.get(
+                name, call.options.get(name)
+            )
         return {name: x for name, x in spelled.items() if x is not None}
 
     def change(self, rng):
@@ -66,7 +68,8 @@ class Surface:
         options = {
             "window": lambda: arguments.windows(rng, self.below_is_open),
             "chunk": lambda: arguments.chunks(rng), "scale": lambda: arguments.scales(rng),
-            "alignment": lambda: arguments.alignments(rng), "score": lambda: arguments.wrong_scores(rng),
+            "alignment": lambda: arguments.alignments(rng),
+            "score": lambda: arguments.wrong_scores(rng),
             "captures": lambda: arguments.wrong_captures(rng, self.arguments.get("captures", [])),
         }  # fmt: skip
         options = {name: make for name, make in options.items() if name in self.keywords}
@@ -81,7 +84,11 @@ class Surface:
             # An operand that there was none of.
             shape = self.call.given["cu_seqlens_q"].shape
             array = np.zeros(1, "f4") if name == "sink" else np.zeros(shape, "i4")
-            change = Change(rng.choice((arguments.to_library(self.library, array), *arguments.OBJECTS)), ANY, True)
+            change = Change(
+                rng.choice((arguments.to_library(self.library, array), *arguments.OBJECTS)),
+                ANY,
+                True,
+            )
         else:
             optional = name in self.optional and name not in self.call.captures
             change = arguments.change_array(
@@ -121,7 +128,9 @@ class Arrays(Surface):
         if rng.random() < 0.3 and self.library != "jax":
             call = self.call
             shape = (*call.given["q"].shape[:2], call.given["v"].shape[2])
-            self.out = arguments.to_library(self.library, np.full(shape, 7).astype(call.given["q"].dtype))
+            self.out = arguments.to_library(
+                self.library, np.full(shape, 7).astype(call.given["q"].dtype)
+            )
 
     def other_options(self, rng):
         return super().other_options(rng) | {"num_threads": lambda: arguments.threads(rng)}
@@ -135,8 +144,13 @@ class Arrays(Surface):
 
     def backward(self, results):
         call = self.call
-        dout, dlse = (x if x is None else arguments.to_library(self.library, x) for x in (call.dout, call.dlse))
-        gradients = varlen.attn_grad(dout, out=results["out"], lse=results["lse"], dlse=dlse, **self.arguments)
+        dout, dlse = (
+            x if x is None else arguments.to_library(self.library, x)
+            for x in (call.dout, call.dlse)
+        )
+        gradients = varlen.attn_grad(
+            dout, out=results["out"], lse=results["lse"], dlse=dlse, **self.arguments
+        )
         names = ["dq", "dk", "dv", *(["dsink"] if "sink" in call.given else [])]
         return dict(zip([*names, *(f"d{x}" for x in call.captures)], gradients, strict=True))
 
@@ -146,7 +160,8 @@ class Torch(Surface):
 
     library, below_is_open = "torch", True
     words = {
-        "q": "query", "k": "key", "v": "value", "cu_seqlens_q": "cu_seq_q", "cu_seqlens_k": "cu_seq_k",
+        "q": "query", "k": "key", "v": "value", "cu_seqlens_q": "cu_seq_q",
+        "cu_seqlens_k": "cu_seq_k",
     }  # fmt: skip
     keywords = {
         "window": "window_size", "chunk": "chunk", "scale": "scale", "score": "score",
@@ -167,7 +182,12 @@ class Torch(Surface):
         if isinstance(given.get("captures"), list):
             found |= zip((f"d{x}" for x in self.call.captures), given["captures"])
         for name, x in found.items():
-            if isinstance(x, torch.Tensor) and x.is_floating_point() and x.is_leaf and not x.is_meta:
+            if (
+                isinstance(x, torch.Tensor)
+                and x.is_floating_point()
+                and x.is_leaf
+                and not x.is_meta
+            ):
                 leaves[name] = x.requires_grad_()
         return leaves
 
@@ -231,7 +251,9 @@ class Meta(Torch):
         for name in mine.keys() & places:
             move = torch.utils._pytree.tree_map_only
             try:
-                self.arguments[name] = move(torch.Tensor, lambda x: x.detach().to("meta"), mine[name])
+                self.arguments[name] = move(
+                    torch.Tensor, lambda x: x.detach().to("meta"), mine[name]
+                )
             except (RuntimeError, NotImplementedError):
                 pass  # A layout that is not offered there.
         try:
@@ -274,14 +296,20 @@ class Flash(Torch):
         if self.cap:
             self.more["softcap"] = self.cap
         if rank:
-            wide = call.dlse.dtype if call.dlse is not None else np.dtype("f8" if call.element == "f64" else "f4")
+            wide = (
+                call.dlse.dtype
+                if call.dlse is not None
+                else np.dtype("f8" if call.element == "f64" else "f4")
+            )
             heads = call.given["q"].shape[1]
             slopes = np.array(
                 [rng.uniform(0.1, 1) for _ in range(heads * count ** (rank - 1))], wide
             ).reshape((count, heads)[2 - rank :])  # fmt: skip
             self.more["alibi_slopes"] = arguments.to_library("torch", slopes)
             rows = len(call.given["q"])
-            sequence = np.searchsorted(call.given["cu_seqlens_q"][1:], np.arange(rows), side="right")
+            sequence = np.searchsorted(
+                call.given["cu_seqlens_q"][1:], np.arange(rows), side="right"
+            )
             per_row = slopes[sequence.clip(max=count - 1)].T.copy() if rank == 2 else slopes
             call.given["slopes"] = per_row
 
@@ -369,7 +397,10 @@ class FlashDense(Flash):
         return out.flatten(0, 1), lse.transpose(0, 1).flatten(1)
 
     def backward(self, results):
-        return {x: y.flatten(0, 1) if x in ("dq", "dk", "dv") else y for x, y in super().backward(results).items()}
+        return {
+            x: y.flatten(0, 1) if x in ("dq", "dk", "dv") else y
+            for x, y in super().backward(results).items()
+        }
 
 
 class Provider(Torch):
@@ -407,7 +438,11 @@ class Provider(Torch):
         activate_flash_attention_impl("VARLEN")
         try:
             return upstream.varlen_attn(
-                max_q=9, max_k=9, **self.arguments, return_aux=upstream.AuxRequest(lse=True), enable_gqa=True
+                max_q=9,
+                max_k=9,
+                **self.arguments,
+                return_aux=upstream.AuxRequest(lse=True),
+                enable_gqa=True,
             )
         finally:
             restore_flash_attention_impl()

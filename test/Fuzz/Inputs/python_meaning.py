@@ -27,7 +27,9 @@ class Call:
     dlse: np.ndarray | None
 
     def copy(self):
-        return copy.copy(dataclasses.replace(self, given=dict(self.given), options=dict(self.options)))
+        return copy.copy(
+            dataclasses.replace(self, given=dict(self.given), options=dict(self.options))
+        )
 
     @property
     def captures(self):
@@ -105,7 +107,11 @@ def _broken_values(call):
 def find_broken(call):
     """The rule that a call breaks, and whether only its values break it; (None, False) if
     there is none."""
-    for of_values, find in ((False, _broken_types), (False, _broken_extents), (True, _broken_values)):
+    for of_values, find in (
+        (False, _broken_types),
+        (False, _broken_extents),
+        (True, _broken_values),
+    ):
         if broken := find(call):
             return broken, of_values
     return None, False

@@ -63,7 +63,8 @@ def check_refusal(error, values_are_wrong):
         return  # PyTorch's own checks come first.
     ours = frame.filename.startswith(PACKAGE)
     if type(error) not in ERRORS or not ours or not line.startswith("raise"):
-        raise Wrong(f"no error of ours: {type(error).__name__}: {message}\n  {frame.filename}:{frame.lineno}: {line}")
+        place = f"{frame.filename}:{frame.lineno}"
+        raise Wrong(f"no error of ours: {type(error).__name__}: {message}\n  {place}: {line}")
     if "\n" in message or not 10 < len(message) < MAX_MESSAGE:
         raise Wrong(f"expected a line that says what is wrong, got {message[:2000]!r}")
 
@@ -114,8 +115,8 @@ def run_case(seed, number):
 
 
 def draw_changes(rng, surface):
-    """Changes of some arguments, each of another one, by name. That of is_causal is the last:
-    what it means depends on the window."""
+    """Changes of some arguments, each of another one, by name. The change of is_causal is the
+    last: what it means depends on the window."""
     changes = {}
     count = rng.choice((0, 1, 1, 1, 1, 2))
     while len(changes) < count:
@@ -160,7 +161,9 @@ def judge(surface, changes):
         # Cotangents are those of the call before it was changed.
         results |= surface.backward(results) if cotangents else {}
     except Exception as error:  # pylint: disable=broad-except
-        raise Wrong(f"gradients: {type(error).__name__}: {error}\n{traceback.format_exc()}") from None
+        raise Wrong(
+            f"gradients: {type(error).__name__}: {error}\n{traceback.format_exc()}"
+        ) from None
     wanted, allowed = meaning.golden(surface.call, len(results) > 2)
     for name, array in results.items():
         if wrong := meaning.difference(name, to_numpy(array), wanted[name], allowed[name]):

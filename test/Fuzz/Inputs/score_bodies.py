@@ -116,7 +116,8 @@ BINARY = {
     "arith.shli": shift("shli"), "arith.shrsi": shift("shrsi"), "arith.shrui": shift("shrui"),
     "arith.andi": lambda x, y, w: x & y, "arith.ori": lambda x, y, w: x | y,
     "arith.xori": lambda x, y, w: x ^ y,
-    "arith.minsi": lambda x, y, w: np.minimum(x, y), "arith.maxsi": lambda x, y, w: np.maximum(x, y),
+    "arith.minsi": lambda x, y, w: np.minimum(x, y),
+    "arith.maxsi": lambda x, y, w: np.maximum(x, y),
     "arith.minui": lambda x, y, w: np.where(unsigned(x, w) < unsigned(y, w), x, y),
     "arith.maxui": lambda x, y, w: np.where(unsigned(x, w) > unsigned(y, w), x, y),
 }  # fmt: skip

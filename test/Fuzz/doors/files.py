@@ -127,7 +127,9 @@ def change_entries(rng, _, content):
                 extents = [0, 1, 2, 3, 2**31, 2**61, 2**62, 2**63, 2**64 - 1, -1]
                 entry["shape"] = rng.choices(extents, k=rng.choice((0, 1, 2, 3, 40)))
             case 5:
-                moved = [at + rng.choice((-4, -1, 0, 1, 4)) for at in entry.get("data_offsets", [0, 0])]
+                moved = [
+                    at + rng.choice((-4, -1, 0, 1, 4)) for at in entry.get("data_offsets", [0, 0])
+                ]
                 entry["data_offsets"] = moved
             case 6:
                 other = rng.choice(pairs)[1].get("data_offsets", [])

@@ -19,7 +19,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ["JAX_PLATFORMS"] = "cpu"
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-sys.path[:0] = [str(ROOT / path) for path in ("python", *(f"test/{x}/Inputs" for x in ("Python", "JAX", "PyTorch")))]
+sys.path[:0] = [
+    str(ROOT / path)
+    for path in ("python", *(f"test/{x}/Inputs" for x in ("Python", "JAX", "PyTorch")))
+]
 
 
 def make_score(rng, depth):
@@ -66,18 +69,23 @@ def make_case(rng):
     return Case(**options, **{name: rng.random() < 0.4 for name in flags})
 
 
+OTHER_SCORE = (
+    "score (%s: f32, %i: i32, %j: i32) { %x = arith.negf %s : f32 varlen.yield %x : f32 }"
+)
+
+
 def change(rng, text):
     """The module with one entry of one configuration changed; None if there is none."""
     changes = [
         (r"(window_left|window_right|chunk) = (-?\d+)", lambda m: f"{m[1]} = {int(m[2]) + 1}"),
-        (r"top_left = (true|false)", lambda m: f"top_left = {'false' if m[1] == 'true' else 'true'}"),
+        (r"top_left = true", lambda m: "top_left = false"),
+        (r"top_left = false", lambda m: "top_left = true"),
         (r"scale = (\d\S*)", lambda m: f"scale = {float(m[1]) * 1.5!r}"),
         (r'operands = "(\w+),(\w+)', lambda m: f'operands = "{m[2]},{m[1]}'),
         (r'operands = "(\w+)', lambda m: f'operands = "x{m[1]}'),
         (r"top_left = (true|false)", lambda m: m[0] + ", dropout = 0.5 : f64"),
         # In place of the score of the source.
-        (r"top_left = (true|false)", lambda m: m[0] + ', score = "score (%s: f32, %i: i32, %j: i32) '
-         '{ %x = arith.negf %s : f32 varlen.yield %x : f32 }"'),
+        (r"top_left = (true|false)", lambda m: f'{m[0]}, score = "{OTHER_SCORE}"'),
     ]  # fmt: skip
     # A scale in the text of the source is one of these: then that says otherwise.
     found = [(m, new) for pattern, new in changes for m in re.finditer(pattern, text)]

@@ -58,7 +58,8 @@ BUFFERIZE = (
 )
 HOST = (
     "convert-linalg-to-loops,convert-vector-to-scf,expand-strided-metadata,lower-affine,"
-    "convert-scf-to-cf,convert-vector-to-llvm{enable-x86vector},convert-to-llvm,reconcile-unrealized-casts"
+    "convert-scf-to-cf,convert-vector-to-llvm{enable-x86vector},convert-to-llvm,"
+    "reconcile-unrealized-casts"
 )
 WAYS_DOWN = (
     "varlen-to-cpu", "varlen-to-cpu{target=avx2}", "varlen-decompose-attn,varlen-to-cpu",
@@ -77,7 +78,11 @@ def find_passes(session, optimizer):
     text = session.execute([*optimizer, "--help"]).stdout
     text = text[text.index("Compiler passes to run") :]
     return [
-        [x for x in re.findall(r"^ {6}--([a-z][\w-]*) +-", part, re.MULTILINE) if not NO_PASS.match(x)]
+        [
+            x
+            for x in re.findall(r"^ {6}--([a-z][\w-]*) +-", part, re.MULTILINE)
+            if not NO_PASS.match(x)
+        ]
         for part in text.split("Pass Pipelines:", 1)
     ]
 
@@ -87,7 +92,9 @@ def find_anchors(session, tool, names):
     # Passes on modules between them, so that each has an anchor of its own.
     flags = [flag for name in names for flag in (f"--{name}", "--symbol-dce")]
     dump = session.execute([tool, *flags, "--dump-pass-pipeline"], stdin=b"").stderr
-    return {name: anchor for anchor, name in re.findall(r"([a-z]+\.[a-z]+)\(\s*([a-z][\w-]*)", dump)}
+    return {
+        name: anchor for anchor, name in re.findall(r"([a-z]+\.[a-z]+)\(\s*([a-z][\w-]*)", dump)
+    }
 
 
 class Door:
@@ -126,7 +133,11 @@ class Door:
     # -- In mlir-opt -----------------------------------------------------------------
 
     def optimize(self, case, passes, source, output, optimizer=None):
-        command = [*(optimizer or self.optimizer), source, f"--pass-pipeline=builtin.module({','.join(passes)})"]
+        command = [
+            *(optimizer or self.optimizer),
+            source,
+            f"--pass-pipeline=builtin.module({','.join(passes)})",
+        ]
         return case.execute([*command, "-o", output], seconds=SECONDS, memory=MEMORY)
 
     def check_modules(self, case, passes):
@@ -175,7 +186,9 @@ class Door:
         if oracle.crash() or oracle.status:
             case.fail(oracle.crash() or "the oracle refuses the function", oracle)
             return
-        outcome = self.execute(case, ",".join([*passes, case.rng.choice(WAYS_DOWN)]), "out.safetensors")
+        outcome = self.execute(
+            case, ",".join([*passes, case.rng.choice(WAYS_DOWN)]), "out.safetensors"
+        )
         if outcome.crash():
             self.attribute_run(case, passes, outcome)
             return
@@ -186,7 +199,8 @@ class Door:
             return
         self.session.note("runs")
         wanted, got = (
-            varlen.safetensors.read(case.folder / f"{name}.safetensors") for name in ("oracle", "out")
+            varlen.safetensors.read(case.folder / f"{name}.safetensors")
+            for name in ("oracle", "out")
         )
         for name, golden in wanted.items():
             if problem := difference(got[name], golden, ALLOWED[function.element]):

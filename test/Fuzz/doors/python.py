@@ -26,7 +26,9 @@ def run_some(session, numbers):
         VARLEN_CACHE_DIR=str(session.work / "cache"), JAX_PLATFORMS="cpu", OPENBLAS_NUM_THREADS="1",
     )  # fmt: skip
     command = [sys.executable, WORKER, session.seed, numbers[0], len(numbers)]
-    outcome = session.execute(command, seconds=SECONDS, memory=None, env=environment, cwd=session.work)
+    outcome = session.execute(
+        command, seconds=SECONDS, memory=None, env=environment, cwd=session.work
+    )
     running = None
     for line in map(json.loads, outcome.stdout.splitlines()):
         if "case" in line:
@@ -41,7 +43,9 @@ def run_some(session, numbers):
         return numbers
     if running is None:
         raise RuntimeError(f"the worker has ended before a case: {outcome.excerpt()}")
-    session.fail(outcome.crash() or f"the process has ended with {outcome.status}", outcome, number=running)
+    session.fail(
+        outcome.crash() or f"the process has ended with {outcome.status}", outcome, number=running
+    )
     return numbers[1:]
 
 

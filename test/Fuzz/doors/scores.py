@@ -47,7 +47,9 @@ def draw_case(rng):
     given = {"score": score, "captures": captures}
     if rng.random() < 0.4:
         # Near ones, and such that move queries farther than scores know of.
-        offsets = [rng.choice((0, 1, -3, rng.randrange(-40, 40), 2**31 - 1, -(2**31))) for _ in cu_q[1:]]
+        offsets = [
+            rng.choice((0, 1, -3, rng.randrange(-40, 40), 2**31 - 1, -(2**31))) for _ in cu_q[1:]
+        ]
         given["q_offset"] = np.array(offsets, "i4")
     out, lse = (x.astype("f4") for x in reference.attention(q, k, v, cu_q, cu_k, **given))
     dq, dk, dv, *_ = reference.gradients(dout, q, k, v, cu_q, cu_k, **given)

@@ -60,7 +60,7 @@ protected:
   struct Pair {
     Value query, key;
   };
-  /// That of the body of a linalg.generic over queries and keys.
+  /// The pair that the body of a linalg.generic over queries and keys is for.
   static Pair getPair(ImplicitLocOpBuilder &b);
   /// The arguments of the score region for a pair: `score`, and what the
   /// captures have there, of tables nothing; `rows` are those of vectors.
