@@ -14,6 +14,7 @@ Without captures it begins with `score`. docs/scores.md says what a region may d
 
 import dataclasses
 import functools
+import itertools
 import re
 import weakref
 from collections.abc import Callable
@@ -322,3 +323,32 @@ def parse(text):
     if score is None:
         score = _known[text] = _make("text", text)
     return score
+
+
+# -- Of parts of the keys --------------------------------------------------------
+
+
+def count_from(text):
+    """The text of a score that counts positions from a number of each query on, one more capture,
+    the last: with a part of the keys of its sequence a key then has the position that it has among
+    all."""
+    compute, _ = _parse(text)
+    head = _HEAD.match(text)
+    captures, arguments = head.groups()
+    query, key = (match[1] for match in itertools.islice(_ARGUMENT.finditer(arguments), 1, 3))
+    body = text[head.end() :].lstrip().removeprefix("{")
+    begins, of_all = _find_name("key_begins", text), _find_name("of_all", text)
+    for name in (query, key):
+        body = re.sub(rf"%{name}\b", f"%{of_all}_{name}", body)
+    captures = f"{captures}, " if captures and captures.strip() else ""
+    return f"""captures({captures}%{begins}: tensor<?x?x{compute}>) score ({arguments}, %{begins}: {compute}) {{
+    %{of_all} = arith.fptosi %{begins} : {compute} to i32
+    %{of_all}_{query} = arith.addi %{query}, %{of_all} : i32
+    %{of_all}_{key} = arith.addi %{key}, %{of_all} : i32{body}"""
+
+
+def _find_name(name, text):
+    """A name that no value of the text begins with."""
+    while f"%{name}" in text:
+        name += "_"
+    return name

@@ -155,6 +155,22 @@ class Plan:
         keys, queries = (cu[sequence + 1] - cu[sequence] for cu in (k, q))
         return offset + keys - queries
 
+    def check_alignment(self):
+        """That attentions by the plan can be aligned at the last rows, as local ones are."""
+        if self.alignment != "bottom_right" and self.cu_seqlens_q != self.cu_seqlens_k:
+            raise ValueError('plan: expected the alignment "bottom_right", got "top_left"')
+
+    def check_ring_score(self):
+        """That a score with a ring can count positions from where parts of the keys begin, which is
+        a number of f32."""
+        cu, limit = self.cu_seqlens_k, 2**24
+        longest = max((end - begin for begin, end in zip(cu, cu[1:])), default=0)
+        if longest > limit:
+            raise NotImplementedError(
+                f"context_parallel: a score with a ring takes sequences of at most {limit} keys, "
+                f'got {longest}; the method "all_gather" takes longer ones'
+            )
+
     def imbalance(self, row_cost=0.0):
         """The work of the slowest rank over the mean, where a row costs `row_cost` beside its
         pairs."""

@@ -21,19 +21,28 @@ need(DEVICES)
 mesh = jax.make_mesh((DEVICES,), ("ranks",), axis_types=(AxisType.Auto,))
 
 
-def divided(method, **options):
-    """Attention of a whole batch by devices, of which each has some rows."""
+def divided(**options):
+    """Attention of a whole batch by devices, of which each has some rows. `kinds` of captures are
+    those of the score."""
+    score = options.get("score")
+    sides = [{"q": "rows", "k": "key_rows"}.get(of[0]) for of in (score.captures.values() if score else ())]
 
     def local(q, k, v, shards, sink, captures):
+        captures = [x if side is None else jnp.moveaxis(x[0], 0, 1) for x, side in zip(captures, sides)]
         return context_parallel(
-            q[0], k[0], v[0], shards, "ranks", method=method, sink=sink, captures=captures,
-            return_lse=True, **options,
-        )  # fmt: skip
+            q[0], k[0], v[0], shards, "ranks", sink=sink, captures=captures, return_lse=True, **options
+        )
 
     def attend(q, k, v, sink, captures, shards):
         own = [shard_rows(x, i) for x, i in zip((q, k, v), (shards.rows, shards.key_rows, shards.key_rows))]
+        captures = [
+            x if side is None else shard_rows(jnp.moveaxis(x, 1, 0), getattr(shards, side))
+            for x, side in zip(captures, sides)
+        ]
+        of_captures = [P() if side is None else P("ranks") for side in sides]
         out, lse = jax.shard_map(
-            local, mesh=mesh, in_specs=(P("ranks"), P("ranks"), P("ranks"), P("ranks"), P(), P()),
+            local, mesh=mesh,
+            in_specs=(P("ranks"), P("ranks"), P("ranks"), P("ranks"), P(), of_captures),
             out_specs=(P("ranks"), P(None, "ranks")),
         )(*own, shards, sink, captures)  # fmt: skip
         order = shards.order[0]
@@ -47,23 +56,27 @@ def everything(attend, dout, dlse, *arguments):
     return jax.tree.leaves((results, differentiate((dout, dlse))))
 
 
-def check(method, lengths, lengths_k, heads, window, layout, score=None, num_captures=0):
+def check(method, lengths, lengths_k, heads, layout, score=None, capture="", window=(-1, -1), chunk=None):
+    """`capture` is "H", "HQ", "HQM" or "HK"."""
     cu_q, cu_k = cumulate(*lengths), cumulate(*lengths_k)
+    extents = {"H": heads[0], "Q": cu_q[-1], "K": cu_k[-1], "M": max(lengths_k)}
     q = normal(rng, "f32", cu_q[-1], heads[0], 16)
     k, v = (normal(rng, "f32", cu_k[-1], heads[1], d) for d in (16, 8))
-    sink, captures = normal(rng, "f32", heads[0]), [normal(rng, "f32", heads[0])] * num_captures
+    sink = normal(rng, "f32", heads[0])
+    captures = [normal(rng, "f32", *(extents[x] for x in capture))] if capture else []
     dout, dlse = normal(rng, "f32", cu_q[-1], heads[0], 8), normal(rng, "f32", heads[0], cu_q[-1])
+    mask = {"chunk": chunk} if chunk else {"window": window}
 
     def whole(q, k, v, sink, captures):
         return varlen_attn(
-            q, k, v, cu_q, cu_k, window=window, sink=sink, score=score, captures=captures,
-            return_lse=True,
-        )  # fmt: skip
+            q, k, v, cu_q, cu_k, sink=sink, score=score, captures=captures, return_lse=True, **mask
+        )
 
     arguments = q, k, v, sink, captures
     wanted = everything(whole, dout, dlse, *arguments)
-    shards = shard_plan(plans.plan(cu_q, cu_k, ranks=DEVICES, window=window, layout=layout), method)
-    attend = divided(method, window=window, score=score)
+    plan = plans.plan(cu_q, cu_k, ranks=DEVICES, layout=layout, **mask)
+    shards = shard_plan(plan, method, has_score=score is not None)
+    attend = divided(score=score)
     got = jax.jit(
         lambda shards, *x: everything(lambda *y: attend(*y, shards), dout, dlse, *x)
     )(shards, *arguments)  # fmt: skip
@@ -72,15 +85,24 @@ def check(method, lengths, lengths_k, heads, window, layout, score=None, num_cap
 
 
 LENGTHS, LENGTHS_K = (37, 0, 50, 5, 1), (40, 3, 50, 0, 9)
-check("all_gather", LENGTHS, LENGTHS_K, (4, 2), (-1, 0), "zigzag")
-check("all_gather", LENGTHS, LENGTHS, (4, 4), (9, 3), "documents", scores.alibi(), 1)
-check("ring", LENGTHS, LENGTHS_K, (4, 2), (-1, 0), "zigzag")
-check("all_to_all", LENGTHS, LENGTHS_K, (4, 2), (-1, 0), "contiguous")
+CAUSAL, WINDOW = (-1, 0), (9, 3)
+check("all_gather", LENGTHS, LENGTHS_K, (4, 2), "zigzag", window=CAUSAL)
+check("ring", LENGTHS, LENGTHS_K, (4, 2), "zigzag", window=CAUSAL)
+check("all_to_all", LENGTHS, LENGTHS_K, (4, 2), "contiguous", window=CAUSAL)
+# Positions that scores and chunks read are the same, and captures go with rows.
+check("all_gather", LENGTHS, LENGTHS, (4, 4), "documents", scores.alibi(), "H", WINDOW)
+check("all_gather", LENGTHS, LENGTHS, (4, 1), "zigzag", scores.position_bias(), "HQM", WINDOW)
+check("all_gather", LENGTHS, LENGTHS_K, (4, 1), "contiguous", scores.key_bias(), "HK", WINDOW)
+check("all_gather", LENGTHS, LENGTHS, (4, 1), "zigzag", chunk=16)
+check("ring", LENGTHS, LENGTHS_K, (4, 1), "zigzag", scores.position_bias(), "HQM", WINDOW)
+check("ring", LENGTHS, LENGTHS, (4, 1), "zigzag", chunk=16)
+check("all_to_all", LENGTHS, LENGTHS, (4, 2), "zigzag", scores.position_bias(), "HQM")
+check("all_to_all", LENGTHS, LENGTHS_K, (4, 1), "zigzag", scores.key_bias(), "HK", chunk=16)
 
 # Another batch of the same sizes compiles nothing.
 plan = plans.plan([0, 30, 60], ranks=DEVICES, is_causal=True)
 sizes = Sizes(24, 24, 6, 200)
-attend = jax.jit(divided("all_gather", window=(-1, 0)))
+attend = jax.jit(divided())
 x = normal(rng, "f32", 60, 2, 16)
 for cu in ([0, 30, 60], [0, 7, 60]):
     shards = shard_plan(plans.plan(cu, ranks=DEVICES, is_causal=True), "all_gather", sizes)
@@ -90,3 +112,36 @@ for cu in ([0, 30, 60], [0, 7, 60]):
 assert attend._cache_size() == 1
 raises(ValueError, "sizes.rows: expected 15 or more, got 3", lambda: shard_plan(plan, "ring", sizes._replace(rows=3)))
 raises(ValueError, "method: expected one of all_gather", lambda: shard_plan(plan, "all"))
+
+
+def attend_with(shards, specs=P("ranks"), **options):
+    """What is wrong is an error where the program is traced."""
+    local = lambda x, shards: context_parallel(x[0], x[0], x[0], shards, "ranks", **options)
+    inner = jax.shard_map(local, mesh=mesh, in_specs=(P("ranks"), specs), out_specs=P("ranks"))
+    return jax.eval_shape(inner, jnp.zeros((DEVICES, 15, 2, 16)), shards)
+
+
+shards = shard_plan(plan)
+attend_with(shards)
+raises(
+    ValueError, "shards: expected a plan for the 4 devices of 'ranks', got one for 8",
+    lambda: attend_with(shard_plan(plans.plan([0, 60], ranks=8))),
+)  # fmt: skip
+raises(ValueError, "shards: expected to be split over 'ranks'", lambda: attend_with(shards, P()))
+raises(
+    ValueError, "q: expected the 20 rows of a device, got shape (15, 2, 16)",
+    lambda: attend_with(shard_plan(plan, sizes=sizes._replace(rows=20))),
+)  # fmt: skip
+raises(
+    ValueError, "shards: expected those of shard_plan(..., has_score=True)",
+    lambda: attend_with(shards, score=scores.softcap(5.0)),
+)  # fmt: skip
+raises(ValueError, "captures: expected 0 arrays", lambda: attend_with(shards, captures=[jnp.zeros(2)]))
+raises(TypeError, "shards: expected those of shard_plan, got Plan", lambda: context_parallel(x, x, x, plan, "ranks"))
+ring = shard_plan(plan, "ring", has_score=True)
+raises(
+    NotImplementedError, "a score with numbers of keys cannot look up",
+    lambda: attend_with(ring, score=scores.key_bias(), captures=[jnp.zeros((2, 15))]),
+)  # fmt: skip
+long = plans.plan([0, 2**24 + 1], ranks=DEVICES, layout="contiguous")
+raises(NotImplementedError, "at most 16777216 keys, got 16777217", lambda: shard_plan(long, "ring", has_score=True))

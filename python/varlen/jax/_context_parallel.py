@@ -3,6 +3,8 @@ devices of an axis of the mesh."""
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -11,8 +13,10 @@ import jax
 import numpy as np
 from jax import numpy as jnp
 
+from .._attention import add_captures
+from .._score import count_from
 from ..context_parallel import Plan, Rows
-from ..scores import Score
+from ..scores import Score, chunked, parse
 from ._attention import varlen_attn
 
 _METHODS = ("all_gather", "ring", "all_to_all")
@@ -35,12 +39,20 @@ class Calls(NamedTuple):
     cu_seqlens_q: Any  # (devices, sequences + 1)
     cu_seqlens_k: Any  # (devices, calls, sequences + 1)
     q_offset: Any  # (devices, calls, sequences)
+    begins: Any  # (devices, calls, sequences): the place of the first key in its sequence
     keys: Any  # (devices, calls, keys)
 
 
-class Shards(NamedTuple):
+@functools.partial(
+    jax.tree_util.register_dataclass,
+    data_fields=["rows", "key_rows", "order", "key_order", "cu_seqlens", "q_offset", "calls"],
+    meta_fields=["method", "ranks", "window", "chunk", "has_score"],
+)
+@dataclasses.dataclass(frozen=True)
+class Shards:
     """A plan as arrays, data of a compiled program, whose first axis are devices; what is not an
-    array of rows of a device is behind all rows. `shard_map` takes them with P(axis)."""
+    array of rows of a device is behind all rows. `shard_map` takes them with P(axis). The method and
+    the mask are constants of the program."""
 
     rows: Any  # (devices, rows): where rows of q are in the batch
     key_rows: Any  # (devices, key_rows)
@@ -49,20 +61,41 @@ class Shards(NamedTuple):
     cu_seqlens: Any  # (devices, 2, sequences of the batch + 1)
     q_offset: Any  # (devices, sequences of the batch)
     calls: Calls
+    method: str
+    ranks: int
+    window: tuple[int, int]
+    chunk: int | None
+    has_score: bool
 
 
-def shard_plan(plan: Plan, method: str = "all_gather", sizes: Sizes | None = None) -> Shards:
-    """What `context_parallel` takes of a plan, in numpy's arrays. Raises ValueError where `sizes`
-    are too small; None: what the plan needs."""
-    _check_method(method)
+def shard_plan(
+    plan: Plan, method: str = "all_gather", sizes: Sizes | None = None, *, has_score: bool = False
+) -> Shards:
+    """What `context_parallel` takes of a plan, in numpy's arrays.
+
+    Args:
+        plan: For as many ranks as there are devices.
+        method: "all_gather": all keys and values on all devices; "ring": they go around, and parts
+            are merged by lse; "all_to_all": each device computes some heads.
+        sizes: Of the arrays; None: what the plan needs.
+        has_score: Whether the attention has a score. It reads positions: an all-gather then has
+            keys from the first of a sequence on.
+
+    Raises:
+        ValueError: `sizes` that are too small, an unknown method, a plan aligned at "top_left".
+        NotImplementedError: a ring with a score, or chunks, and sequences of more than 2^24 keys.
+    """
+    if method not in _METHODS:
+        raise ValueError(f"method: expected one of {', '.join(_METHODS)}, got {method!r}")
+    plan.check_alignment()
+    if method == "ring" and (has_score or plan.chunk):
+        plan.check_ring_score()
     ranks = range(plan.ranks)
-    of_ranks = [_find_calls(plan, rank, method) for rank in ranks]
+    of_ranks = [_find_calls(plan, rank, method, has_score) for rank in ranks]
     needed = Sizes(
         max(map(plan.num_rows, ranks)), max(map(plan.num_key_rows, ranks)),
         max(len(queries) for queries, _ in of_ranks),
-        max(
-            (sum(k.end - k.begin for k in x) for _, calls in of_ranks for x, _ in calls), default=0
-        ),
+        max((sum(k.size for k in keys) for _, calls in of_ranks for keys in calls), default=0),
     )  # fmt: skip
     sizes = sizes or needed
     for name, have, want in zip(Sizes._fields, sizes, needed):
@@ -93,22 +126,20 @@ def shard_plan(plan: Plan, method: str = "all_gather", sizes: Sizes | None = Non
     key_rows, key_order = rows_of(plan.key_rows, sizes.key_rows, plan.cu_seqlens_k[-1])
     return Shards(
         rows, key_rows, order, key_order, every(cu), every(offset),
-        Calls(*(np.stack(x) for x in zip(*calls))),
+        Calls(*(np.stack(x) for x in zip(*calls))), method, plan.ranks,
+        plan.window, plan.chunk, has_score,
     )  # fmt: skip
 
 
-def _check_method(method):
-    if method not in _METHODS:
-        raise ValueError(f"method: expected one of {', '.join(_METHODS)}, got {method!r}")
-
-
-def _find_calls(plan, rank, method):
-    """The rank's chunks as rows of q, and for each call its keys and the steps around the ring
-    after which they are there."""
+def _find_calls(plan, rank, method, has_score):
+    """The rank's chunks as rows of q, and for each call its keys."""
     chunks = [c for c in plan.chunks[rank] if c.begin < c.end]
     queries = [Rows(c.sequence, c.begin, c.end) for c in chunks]
     if method == "all_gather":
-        return queries, [([Rows(c.sequence, c.key_begin, c.key_end) for c in chunks], 0)]
+        # Positions that a score or chunks depend on stay as they are.
+        multiple = plan.chunk or 1
+        begins = [0 if has_score else c.key_begin // multiple * multiple for c in chunks]
+        return queries, [[Rows(c.sequence, x, c.key_end) for c, x in zip(chunks, begins)]]
     if method == "all_to_all":
         return [], []
     # As many calls in each step on all ranks: these run one program.
@@ -116,8 +147,7 @@ def _find_calls(plan, rank, method):
     calls = []
     for step in range(plan.ranks):
         found = plan.ring_calls(rank, (rank - step) % plan.ranks)
-        found += [[Rows(0, 0, 0)] * len(queries)] * (most - len(found))
-        calls += [(keys, step) for keys in found]
+        calls += found + [[Rows(0, 0, 0)] * len(queries)] * (most - len(found))
     return queries, calls
 
 
@@ -150,26 +180,28 @@ def _make_calls(plan, queries, calls, sizes, find, method):
         ends = [0, *itertools.accumulate(x.size for x in parts)]
         return np.pad(np.array(ends, np.int32), (0, count + 1 - len(ends)), mode="edge")
 
-    behind = plan.ranks * sizes.key_rows
-    cu_k, offsets, keys = [], [], []
-    for parts, _ in calls:
+    # Behind all rows that there are where places are of.
+    behind = sizes.key_rows if method == "ring" else plan.ranks * sizes.key_rows
+    cu_k, offsets, begins, keys = [], [], [], []
+    for parts in calls:
         cu_k.append(cumulate(parts))
         found = _clamp([plan.shift(q.sequence) + q.end - k.end for q, k in zip(queries, parts)])
         offsets.append(np.pad(found, (0, count - len(found))))
+        first = np.array([k.begin for k in parts], np.int32)
+        begins.append(np.pad(first, (0, count - len(first))))
         places = [find(k) for k in parts if k.begin < k.end]
         places = np.concatenate(places) if places else np.empty(0, np.int32)
-        if method == "ring":
+        if method == "ring" and sizes.key_rows:
             # Within the rows of the rank that they are of.
-            places = places % sizes.key_rows if sizes.key_rows else places
-            places = np.pad(places, (0, sizes.keys - len(places)), constant_values=sizes.key_rows)
-        else:
-            places = np.pad(places, (0, sizes.keys - len(places)), constant_values=behind)
-        keys.append(places)
-    shape = (len(calls), -1)
+            places = places % sizes.key_rows
+        keys.append(np.pad(places, (0, sizes.keys - len(places)), constant_values=behind))
+
+    def stack(lists, extent):
+        return np.reshape(np.array(lists, np.int32), (len(calls), extent))
+
     return (
-        cumulate(queries), np.reshape(np.array(cu_k, np.int32), (len(calls), count + 1)),
-        np.reshape(np.array(offsets, np.int32), (len(calls), count)),
-        np.reshape(np.array(keys, np.int32), shape if calls else (0, sizes.keys)),
+        cumulate(queries), stack(cu_k, count + 1), stack(offsets, count), stack(begins, count),
+        stack(keys, sizes.keys),
     )  # fmt: skip
 
 
@@ -190,8 +222,6 @@ def context_parallel(
     shards: Shards,
     axis_name: str,
     *,
-    method: str = "all_gather",
-    window: tuple[int, int] = (-1, -1),
     scale: float | None = None,
     sink: jax.Array | None = None,
     score: Score | None = None,
@@ -202,67 +232,141 @@ def context_parallel(
 
     Args:
         q: (rows of a device, Hq, D); k, v: (key rows of a device, Hkv, D or Dv).
-        shards: The result of `shard_plan(plan, method)`, split over the axis: in shard_map their first
-            axis is 1.
+        shards: The result of `shard_plan`, split over the axis: in shard_map their first axis is 1.
+            They have the method and the mask.
         axis_name: An axis of the mesh; it has as many devices as the plan has ranks.
-        method: As in shard_plan. "all_gather": all keys and values on all devices; "ring": they
-            go around, and parts are merged by lse; "all_to_all": each device computes some heads.
-        window: As in the plan.
-        scale, sink, score, captures: As of varlen_attn; sinks and captures of heads are the same
-            on all devices. Captures of rows are not offered.
+        scale, sink, score: As of varlen_attn; a sink is the same on all devices.
+        captures: Of heads the same on all devices; of queries (Hq, rows of a device) or tables
+            (Hq, rows of a device, M), of keys (Hq, key rows of a device).
         return_lse: Also return lse, (Hq, rows of a device).
 
     Returns:
         out (rows of a device, Hq, Dv), 0 in rows that belong to no sequence, or (out, lse). It is
         differentiable; sums over devices are in an order of XLA's.
+
+    Raises:
+        ValueError: shards of another number of devices, or made for an attention without a score
+            where there is one; extents that are not those of the shards; heads that all_to_all
+            cannot divide.
+        NotImplementedError: a ring with captures of keys, or with a chunk and a score.
     """
-    _check_method(method)
+    if not isinstance(shards, Shards):
+        raise TypeError(f"shards: expected those of shard_plan, got {type(shards).__name__}")
+    _check_shards(q, k, v, shards, axis_name, score)
+    add_captures({}, score, captures)  # for what it checks
     local = jax.tree.map(lambda x: x[0], shards)
-    if any(of not in ("head", "head_table") for of in (score.captures.values() if score else ())):
-        raise NotImplementedError("context_parallel: captures of rows are not offered in JAX")
-    options = {"window": window, "scale": scale, "score": score, "return_lse": True}
-    if method == "all_to_all":
-        out, lse = _attend_heads(q, k, v, local, axis_name, sink, captures, options)
-    elif method == "all_gather":
-        every = [jax.lax.all_gather(x, axis_name, tiled=True) for x in (k, v)]
-        out, lse = _attend_call(q, every, local.calls, 0, sink, captures, options)
-    else:
-        if score is not None:
-            raise NotImplementedError("context_parallel: a score with a ring is not offered in JAX")
-        out, lse = _attend_ring(q, k, v, local.calls, axis_name, sink, options)
+    options = {"window": shards.window, "chunk": shards.chunk, "scale": scale, "return_lse": True}
+    if shards.chunk:
+        del options["window"]
+    attend = {"all_gather": _attend_all, "ring": _attend_ring, "all_to_all": _attend_heads}
+    out, lse = attend[shards.method](
+        q, k, v, local, axis_name, options | {"sink": sink, "score": score, "captures": captures}
+    )
     return (out, lse) if return_lse else out
 
 
-def _pick(x, index):
-    return jnp.take(x, index, axis=0, mode="fill", fill_value=0)
+def _check_shards(q, k, v, shards, axis_name, score):
+    devices, sizes = jax.lax.axis_size(axis_name), (shards.rows.shape, shards.key_rows.shape)
+    if shards.ranks != devices:
+        raise ValueError(
+            f"shards: expected a plan for the {devices} devices of {axis_name!r}, got one for "
+            f"{shards.ranks}"
+        )
+    if sizes[0][0] != 1:
+        raise ValueError(
+            f"shards: expected to be split over {axis_name!r}, as by P({axis_name!r}) of in_specs, "
+            f"got those of {sizes[0][0]} devices"
+        )
+    for name, x, rows in (("q", q, sizes[0][1]), ("k", k, sizes[1][1]), ("v", v, sizes[1][1])):
+        if x.shape[:1] != (rows,):
+            raise ValueError(f"{name}: expected the {rows} rows of a device, got shape {x.shape}")
+    if score is not None and not shards.has_score:
+        raise ValueError("shards: expected those of shard_plan(..., has_score=True) with a score")
 
 
-def _attend_call(q, kv, calls, number, sink, captures, options):
-    k, v = (_pick(x, calls.keys[number]) for x in kv)
+def _pick(x, index, axis=0):
+    return jnp.take(x, index, axis=axis, mode="fill", fill_value=0)
+
+
+def _of_keys(score):
+    """For each capture whether it has a number of each key."""
+    return [of == "key_table" for of in score.captures.values()] if score else []
+
+
+def _attend_call(q, k, v, calls, number, options):
+    k, v = (_pick(x, calls.keys[number]) for x in (k, v))
     return varlen_attn(
         q, k, v, calls.cu_seqlens_q, calls.cu_seqlens_k[number], q_offset=calls.q_offset[number],
-        sink=sink, captures=captures, **options,
+        **options,
     )  # fmt: skip
 
 
-def _attend_ring(q, k, v, calls, axis_name, sink, options):
-    devices = jax.lax.axis_size(axis_name)
+def _attend_all(q, k, v, local, axis_name, options):
+    k, v = (jax.lax.all_gather(x, axis_name, tiled=True) for x in (k, v))
+
+    def gather(x):
+        every = jax.lax.all_gather(x, axis_name, axis=1, tiled=True)
+        return _pick(every, local.calls.keys[0], 1)
+
+    of_keys = _of_keys(options["score"])
+    options["captures"] = [
+        gather(x) if is_of_keys else x
+        for x, is_of_keys in zip(options["captures"], of_keys, strict=True)
+    ]
+    return _attend_call(q, k, v, local.calls, 0, options)
+
+
+def _attend_ring(q, k, v, local, axis_name, options):
+    devices, calls = jax.lax.axis_size(axis_name), local.calls
     in_step = calls.keys.shape[0] // devices
     forward = [(i, (i + 1) % devices) for i in range(devices)]
+    sink = options.pop("sink")
+    add_begins = _count_from_begins(q, calls, options)
     kv, state = (k, v), None
     for step in range(devices):
         # Under way while this step is computed, as nothing of it depends on the other.
         following = kv
         if step + 1 < devices:
             following = tuple(jax.lax.ppermute(x, axis_name, forward) for x in kv)
-        for i in range(in_step):
+        for i in range(step * in_step, (step + 1) * in_step):
             own_sink = sink if state is None else None
-            part = _attend_call(q, kv, calls, step * in_step + i, own_sink, (), options)
+            part = _attend_call(q, *kv, calls, i, add_begins(i) | {"sink": own_sink})
             out = part[0].astype(part[1].dtype)
             state = (out, part[1]) if state is None else _merge(*state, out, part[1])
         kv = following
     out, lse = state
     return out.astype(q.dtype), lse
+
+
+def _count_from_begins(q, calls, options):
+    """The options of each call of a ring, whose score counts positions from where the keys of
+    the call begin."""
+    score, chunk = options["score"], options.pop("chunk")
+    if any(_of_keys(score)):
+        raise NotImplementedError(
+            "context_parallel: a ring has parts of the keys, which a score with numbers of keys "
+            'cannot look up; the method "all_gather" offers it'
+        )
+    if chunk and score:
+        raise NotImplementedError(
+            "context_parallel: expected chunk or score with a ring, got both; the method "
+            '"all_gather" offers it'
+        )
+    if not score and not chunk:
+        return lambda number: options
+    compute = jnp.float64 if q.dtype == jnp.float64 else jnp.float32
+    score = score or chunked(chunk)
+    text = count_from(score.written("f64" if compute == jnp.float64 else "f32"))
+    options = options | {"score": parse(text)}
+    rows = jnp.arange(q.shape[0])
+    sequence = jnp.searchsorted(calls.cu_seqlens_q, rows, side="right") - 1
+
+    def add_begins(number):
+        begins = _pick(calls.begins[number], sequence).astype(compute)
+        begins = jnp.broadcast_to(begins, (q.shape[1], len(rows)))
+        return options | {"captures": [*options["captures"], begins]}
+
+    return add_begins
 
 
 def _merge(out, lse, more, more_lse):
@@ -282,7 +386,7 @@ def _merge(out, lse, more, more_lse):
     return out * first + more * second, both
 
 
-def _attend_heads(q, k, v, local, axis_name, sink, captures, options):
+def _attend_heads(q, k, v, local, axis_name, options):
     devices = jax.lax.axis_size(axis_name)
     heads, kv_heads = q.shape[1], k.shape[1]
     if heads % devices or (kv_heads % devices and devices % kv_heads):
@@ -294,9 +398,9 @@ def _attend_heads(q, k, v, local, axis_name, sink, captures, options):
         # A kv head on each device that has query heads of it.
         k, v = (jnp.repeat(x, devices // kv_heads, axis=1) for x in (k, v))
 
-    def gather_rows(x, order):
-        x = jax.lax.all_to_all(x, axis_name, 1, 0, tiled=True)
-        return jnp.take(x, order, axis=0)
+    def gather_rows(x, order, heads=1, rows=0):
+        x = jax.lax.all_to_all(x, axis_name, heads, rows, tiled=True)
+        return jnp.take(x, order, axis=rows)
 
     def gather_heads(x, order, size):
         rows = jnp.zeros((devices * size, *x.shape[1:]), x.dtype).at[order].set(x)
@@ -306,11 +410,19 @@ def _attend_heads(q, k, v, local, axis_name, sink, captures, options):
         share = heads // devices
         return jax.lax.dynamic_slice_in_dim(x, jax.lax.axis_index(axis_name) * share, share)
 
+    def take_capture(x, of):
+        if of == "key_table":
+            return gather_rows(x, local.key_order, 0, 1)
+        return gather_rows(x, local.order, 0, 1) if of.startswith("query") else own(x)
+
+    score, sink = options["score"], options["sink"]
+    kinds = score.captures.values() if score else ()
+    options["captures"] = [take_capture(*x) for x in zip(options["captures"], kinds, strict=True)]
+    options["sink"] = None if sink is None else own(sink)
     cu_q, cu_k = local.cu_seqlens
     out, lse = varlen_attn(
         gather_rows(q, local.order), gather_rows(k, local.key_order),
-        gather_rows(v, local.key_order), cu_q, cu_k, q_offset=local.q_offset,
-        sink=None if sink is None else own(sink), captures=[own(x) for x in captures], **options,
+        gather_rows(v, local.key_order), cu_q, cu_k, q_offset=local.q_offset, **options,
     )  # fmt: skip
     size = q.shape[0]
     out = gather_heads(out, local.order, size)

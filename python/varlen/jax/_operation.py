@@ -10,7 +10,9 @@ from jax import numpy as jnp
 from jax.experimental.custom_partitioning import custom_partitioning
 from jax.sharding import NamedSharding, PartitionSpec
 
+from .._attention import ORDER
 from .._axes import HEADS, SEQUENCES, find_axes
+from .._row_range import take_row_range
 from . import _custom_call
 
 
@@ -70,16 +72,16 @@ def _result_types(operation, given):
         return [types[name[1:]] for name in operation.results]
     q, v = types["q"], types["v"]
     rows, heads, _ = q.shape
-    # With explicit sharding, types say how heads are split; rows are not.
-    mesh, (_, split, _) = q.sharding.mesh, q.sharding.spec
+    # With explicit sharding, types say how rows and heads are split: as those of q.
+    mesh, (part, split, _) = q.sharding.mesh, q.sharding.spec
 
     def of(shape, dtype, *spec):
         sharding = NamedSharding(mesh, PartitionSpec(*spec))
         return q.update(shape=shape, dtype=dtype, weak_type=False, sharding=sharding)
 
     return [
-        of((rows, heads, v.shape[2]), q.dtype, None, split, None),
-        of((heads, rows), _accumulation_type(q.dtype), split, None),
+        of((rows, heads, v.shape[2]), q.dtype, part, split, None),
+        of((heads, rows), _accumulation_type(q.dtype), split, part),
     ]
 
 
@@ -105,28 +107,50 @@ def _make_sharding_rule(operation, mesh, operand_types, result_types):
         )
 
     axes = dict.fromkeys(axis for name in names for axis in operation.axes(name))
-    whole = tuple(axis for axis in axes if axis not in HEADS)
+    whole = tuple(axis for axis in axes if axis not in (*HEADS, "rows"))
     rule = f"{spell(operation.operands)} -> {spell(operation.results)}"
     return rule, {"need_replication_factors": whole}
 
 
+class _Split(NamedTuple):
+    """The axes of the mesh that arrays are split over, and how many devices these are."""
+
+    heads: tuple
+    rows: tuple  # of q
+    head_devices: int
+    row_devices: int
+    shares_heads: bool  # whether devices have query heads of one kv head, which others have too
+
+
 def _partition(operation, mesh, operands, results):
-    """What each device computes: some heads. Arrays that are split otherwise are
-    gathered before, and split after."""
+    """What each device computes: some heads and some rows of q. Arrays that are split otherwise,
+    rows of k and v among them, are gathered before, and split after."""
     types = dict(zip(operation.operands, operands))
-    split = _find_head_split(mesh, types)
-    devices = math.prod(mesh.shape[axis] for axis in split)
-    whole = ()
-    if types["k"].shape[1] % devices == 0:
-        call = functools.partial(_call, operation)
-    else:
-        # Each device has query heads of one kv head, which others have too.
-        call = functools.partial(_call_with_shared_head, operation, split, devices)
-        whole = ("kv_heads",)
+    split = _find_split(mesh, types)
+    # Gradients by what devices with other rows have, too, are sums over them. Each device keeps
+    # some rows of these where it has some of the operand's.
+    scattered = {
+        f"d{name}": axis
+        for name, type in types.items()
+        if "kv_rows" in operation.axes(name)
+        for axis in [operation.axes(name).index("kv_rows")]
+        if split.rows and _names(type.sharding.spec[axis]) == split.rows
+        and type.shape[axis] % split.row_devices == 0
+    }  # fmt: skip
+    call = functools.partial(_call, operation)
+    if split.shares_heads:
+        call = functools.partial(_call_with_shared_head, operation, split)
+    if split.rows:
+        call = functools.partial(_call_with_some_rows, operation, split, scattered, types["q"].shape[0])
+    of_axes = {"heads": split.heads, "rows": split.rows}
+    of_axes["kv_heads"] = () if split.shares_heads else split.heads
 
     def shard(name):
-        spec = [split if axis in HEADS and axis not in whole else None for axis in operation.axes(name)]
-        return NamedSharding(mesh, PartitionSpec(*spec))
+        axes = operation.axes(name)
+        spec = [of_axes.get(axis, ()) for axis in axes]
+        if name in scattered:
+            spec[scattered[name]] = split.rows
+        return NamedSharding(mesh, PartitionSpec(*(x or None for x in spec)))
 
     return (
         mesh, call, tuple(map(shard, operation.results)),
@@ -134,34 +158,74 @@ def _partition(operation, mesh, operands, results):
     )  # fmt: skip
 
 
-def _find_head_split(mesh, types):
-    """The axes of the mesh over which heads are to be split: as those of q are, or of
-    k, where it is possible."""
+def _names(split):
+    """Axes of the mesh as a part of a PartitionSpec has them."""
+    return split if isinstance(split, tuple) else (split,) if split else ()
+
+
+def _find_split(mesh, types):
+    """How heads are to be split, as those of q are, or of k, where it is possible, and rows: as
+    those of q are, in equal parts."""
     heads, kv_heads = types["q"].shape[1], types["k"].shape[1]
+
+    def count(axes):
+        return math.prod(mesh.shape[axis] for axis in axes)
+
+    rows = _names(types["q"].sharding.spec[0])
+    if types["q"].shape[0] % count(rows):
+        rows = ()
     for name in ("q", "k"):
-        split = types[name].sharding.spec[1]
-        split = split if isinstance(split, tuple) else (split,) if split else ()
-        devices = math.prod(mesh.shape[axis] for axis in split)
+        split = tuple(x for x in _names(types[name].sharding.spec[1]) if x not in rows)
+        devices = count(split)
         share = devices % kv_heads == 0 and heads % devices == 0
         if split and (kv_heads % devices == 0 or share):
-            return split
-    return ()
+            return _Split(split, rows, devices, count(rows), kv_heads % devices != 0)
+    return _Split((), rows, 1, count(rows), False)
 
 
-def _call_with_shared_head(operation, split, devices, *arrays):
+def _call_with_some_rows(operation, split, scattered, total, *arrays):
+    """The call where the device has some rows of q, and all of k and v."""
+    given = dict(zip(operation.operands, arrays))
+    rows = given["q"].shape[0]
+    first = jax.lax.axis_index(split.rows).astype(given["cu_seqlens_q"].dtype) * rows
+    is_top_left = operation.options[2] == "top_left"
+    given |= take_row_range(jnp, given, first, rows, total, is_top_left=is_top_left)
+    order = (*ORDER[operation.name], *operation.captures)
+    local = operation._replace(operands=tuple(name for name in order if name in given))
+    given = [given[name] for name in local.operands]
+    if split.shares_heads:
+        results = _call_with_shared_head(local, split, *given)
+    else:
+        results = _call(local, *given)
+    return tuple(
+        x if "rows" in operation.axes(name) else _sum_over(x, split.rows, scattered.get(name))
+        for name, x in zip(operation.results, results)
+    )
+
+
+def _sum_over(part, axes, scattered=None):
+    """The sum over devices, of which each keeps some extents of axis `scattered`."""
+    wide = part.astype(_accumulation_type(part.dtype))
+    if scattered is None:
+        return jax.lax.psum(wide, axes).astype(part.dtype)
+    found = jax.lax.psum_scatter(wide, axes, scatter_dimension=scattered, tiled=True)
+    return found.astype(part.dtype)
+
+
+def _call_with_shared_head(operation, split, *arrays):
     """_call where k and v are whole and the device has some query heads of one of their
     heads."""
     given = dict(zip(operation.operands, arrays))
     kv_heads = given["k"].shape[1]
-    head = jax.lax.axis_index(split) // (devices // kv_heads)
+    head = jax.lax.axis_index(split.heads) // (split.head_devices // kv_heads)
     for name in ("k", "v"):
         given[name] = jax.lax.dynamic_slice_in_dim(given[name], head, 1, axis=1)
     results = dict(zip(operation.results, _call(operation, *given.values())))
     for name in ("dk", "dv") if operation.name == "attn_grad" else ():
         part = results[name]
-        whole = jnp.zeros((part.shape[0], kv_heads, part.shape[2]), _accumulation_type(part.dtype))
-        whole = jax.lax.dynamic_update_slice_in_dim(whole, part.astype(whole.dtype), head, 1)
-        results[name] = jax.lax.psum(whole, split).astype(part.dtype)
+        whole = jnp.zeros((part.shape[0], kv_heads, part.shape[2]), part.dtype)
+        whole = jax.lax.dynamic_update_slice_in_dim(whole, part, head, 1)
+        results[name] = _sum_over(whole, split.heads)
     return tuple(results.values())
 
 

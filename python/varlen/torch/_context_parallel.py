@@ -106,8 +106,7 @@ def _check_shapes(query, key, value, plan, group, options, captures):
         raise ValueError(
             f"plan: expected one for the {size} ranks of the group, got one for {plan.ranks}"
         )
-    if plan.alignment != "bottom_right" and plan.cu_seqlens_q != plan.cu_seqlens_k:
-        raise ValueError('plan: expected the alignment "bottom_right", got "top_left"')
+    plan.check_alignment()
     if not query.dim() == key.dim() == value.dim() == 3:
         shapes = [tuple(x.shape) for x in (query, key, value)]
         raise ValueError(

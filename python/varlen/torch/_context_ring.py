@@ -1,12 +1,12 @@
 """Context parallelism by a ring: in each step a rank gets keys and values of another one, those
 that its rows see, while it computes with those of the step before; parts are merged by lse."""
 
-import re
 from typing import NamedTuple
 
 import torch
 import torch.distributed as dist
 
+from .._score import count_from
 from ..context_parallel import Rows
 from ..scores import chunked
 from ._context_calls import Sequences
@@ -71,8 +71,9 @@ class Ring:
             options = options._replace(chunk=None, score=score.written(options.compute))
         self.has_begins = bool(options.score)
         if self.has_begins:
+            plan.check_ring_score()
             options = options._replace(
-                score=shift_positions(options.score), kinds=(*options.kinds, "query")
+                score=count_from(options.score), kinds=(*options.kinds, "query")
             )
         self.options, self.group = options, group
         self.steps = [Step(plan, rank, step, device) for step in range(plan.ranks)]
@@ -99,32 +100,6 @@ class Ring:
             return captures
         begins = call.begins.to(lse_dtype).expand(q.shape[1], -1).contiguous()
         return [*captures, begins]
-
-
-_BEGINS = "key_begins"
-
-
-def shift_positions(text):
-    """The text of a score, with positions that are counted from a capture of queries, the last
-    one, on: a part of the keys then has the positions that it has among all."""
-    head = re.match(
-        r"\s*(?:captures\s*\(([^()]*)\)\s*)?score\s*\(\s*%\w+\s*:\s*(f32|f64)\s*,"
-        r"\s*%(\w+)\s*:\s*i32\s*,\s*%(\w+)\s*:\s*i32([^)]*)\)\s*\{", text
-    )  # fmt: skip
-    captures, compute, query, key, others = head.groups()
-    body = text[head.end() :]
-    for name in (query, key):
-        body = re.sub(rf"%{name}\b", f"%{name}_of_all", body)
-    captures = f"{captures}, " if captures else ""
-    signature = text[head.start() : head.end()]
-    signature = signature[signature.index("score") :]
-    signature = signature[: signature.rindex(")")] + f", %{_BEGINS}: {compute}) {{"
-    return (
-        f"captures({captures}%{_BEGINS}: tensor<?x?x{compute}>) {signature}\n"
-        f"    %{_BEGINS}_i = arith.fptosi %{_BEGINS} : {compute} to i32\n"
-        f"    %{query}_of_all = arith.addi %{query}, %{_BEGINS}_i : i32\n"
-        f"    %{key}_of_all = arith.addi %{key}, %{_BEGINS}_i : i32{body}"
-    )
 
 
 def merge(out, lse, more, more_lse):
