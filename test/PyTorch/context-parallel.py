@@ -185,10 +185,12 @@ def make_cases(is_whole):
     return masks, of_scores, few
 
 
-def check_values(groups, cases, is_whole):
+def check_values(groups, cases, is_whole, sizes):
     counter = Counter()
     masks, of_scores, few = cases
     for size, group in groups.items():
+        if size not in sizes:
+            continue
         layouts = plans.LAYOUTS if is_whole else [plans.LAYOUTS[size % 3]]
         # Each group has the first mask, and one of the others.
         some = masks if is_whole else [masks[0], masks[1 + size % 2]]
@@ -251,12 +253,13 @@ def check_errors(group):
     attend()
 
 
-def work(rank, path, processes, is_whole):
+def work(rank, path, processes, is_whole, sizes):
     torch.set_num_threads(1)
+    # Processes wait for groups that they are not in.
+    timeout = datetime.timedelta(seconds=3600 if is_whole else 120)
     dist.init_process_group(
-        "gloo", init_method=f"file://{path}", rank=rank, world_size=processes,
-        timeout=datetime.timedelta(seconds=120),
-    )  # fmt: skip
+        "gloo", init_method=f"file://{path}", rank=rank, world_size=processes, timeout=timeout
+    )
     groups = {n: dist.new_group(range(n)) for n in range(1, processes + 1) if n <= 4 or n == 8}
     # The first one compiles what others then find on the disk.
     if rank:
@@ -264,7 +267,7 @@ def work(rank, path, processes, is_whole):
     cases = make_cases(is_whole)
     if not rank:
         dist.barrier()
-    check_values(groups, cases, is_whole)
+    check_values(groups, cases, is_whole, sizes)
     if rank < 4:
         check_shards(groups[4])
     if rank < 3:
@@ -281,9 +284,14 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--processes", type=int, default=4)
     parser.add_argument("--whole", action="store_true", help="every mask in every layout")
+    parser.add_argument(
+        "--sizes", type=lambda text: [int(x) for x in text.split(",")], default=[1, 2, 3, 4, 8],
+        help="of groups whose masks are tried",
+    )  # fmt: skip
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         torch.multiprocessing.spawn(
-            work, (os.path.join(folder, "store"), arguments.processes, arguments.whole),
+            work,
+            (os.path.join(folder, "store"), arguments.processes, arguments.whole, arguments.sizes),
             nprocs=arguments.processes,
         )  # fmt: skip

@@ -1,5 +1,6 @@
 # RUN: %python %s
-"""DTensors: two processes have half of the heads each, with the bits of one that has all."""
+"""DTensors: two processes have half of the heads each, with the bits of one that has all; or rows,
+as many as they have."""
 
 import os
 import tempfile
@@ -59,8 +60,63 @@ def check(mesh, kv_heads, placements, wanted, has_slopes=True):
     return leaves, placed
 
 
+def check_rows(mesh, kinds, dtype=torch.float32, capture="", rows=21, key_rows=25, **options):
+    """Results and gradients where q has rows of its own on each process, and others are placed as
+    `kinds` of q, k, v, sink and the capture, if there is one."""
+    torch.manual_seed(0)
+    extents = {"H": 4, "Q": rows, "K": key_rows, "M": 5}
+    tensors = [
+        torch.randn(shape, dtype=dtype) for shape in ((rows, 4, 32), (key_rows, 2, 32), (key_rows, 2, 16))
+    ]
+    tensors += [torch.randn(4)] + ([torch.randn([extents[x] for x in capture])] if capture else [])
+    # A sequence on both processes, an empty one, and rows behind the last.
+    entries = {
+        "cu_seq_q": [0, 3, 17, 17, 18], "cu_seq_k": [0, 9, 20, 22, 24],
+        "seqused_q": [2, 13, 0, 1], "seqused_k": [9, 10, 2, 2], "q_offset": [0, 1, 0, -(2**31)],
+    }  # fmt: skip
+    if rows < 18:
+        entries |= {"cu_seq_q": [0, 0, rows, rows, rows], "seqused_q": [0, rows, 0, 0]}
+    entries = {name: torch.tensor(x, dtype=torch.int32) for name, x in entries.items()}
+
+    def run(leaves, entries):
+        q, k, v, sink, *captures = leaves
+        out, lse = varlen_attn(
+            q, k, v, **entries, enable_gqa=True, return_aux=LSE, sink=sink, captures=captures, **options
+        )
+        (out.float().square().sum() + lse.nan_to_num(neginf=0).sin().sum()).backward()
+        return out.detach(), lse.detach(), *(x.grad for x in leaves)
+
+    wanted = run([x.clone().requires_grad_() for x in tensors], entries)
+    leaves = [
+        distribute_tensor(x, mesh, list(kind)).requires_grad_()
+        for x, kind in zip(tensors, kinds, strict=True)
+    ]
+    found = run(leaves, {name: offset_placed(mesh, x) for name, x in entries.items()})
+    assert found[0].placements == found[2].placements == leaves[0].placements, found[0].placements
+    tolerance = {"rtol": 2e-2, "atol": 2e-2} if dtype is torch.bfloat16 else {"rtol": 1e-5, "atol": 1e-5}
+    for x, y in zip(wanted, found):
+        torch.testing.assert_close(y.full_tensor(), x, **tolerance)
+    for x in leaves:
+        # As a leaf is split over rows, so is its gradient.
+        assert x.grad.dtype == x.dtype and not any(p.is_partial() for p in x.grad.placements)
+        assert x.placements[0] != Shard(0) or x.grad.placements[0] == Shard(0)
+    return found
+
+
+def check_row_errors(mesh):
+    """What is wrong in the whole batch is not hidden by a part of it."""
+    q, k = (distribute_tensor(torch.randn(rows, 2, 16), mesh, [Shard(0)]) for rows in (21, 25))
+    good = offset_placed(mesh, torch.tensor([0, 9, 20], dtype=torch.int32))
+    for cu, used, message in (
+        ([0, 9, 22], [9, 11], "cu_seqlens_q[2] = 22"), ([0, 9, 8], [9, 0], "cu_seqlens_q[2] = 8"),
+        ([0, 9, 20], [9, 12], "seqused_q[1] = 12"), ([0, 9, 20], [-1, 0], "seqused_q[0] = -1"),
+    ):  # fmt: skip
+        cu, used = (offset_placed(mesh, torch.tensor(x, dtype=torch.int32)) for x in (cu, used))
+        fails(ValueError, message, lambda: varlen_attn(q, k, k, cu, good, seqused_q=used))
+
+
 def offset_placed(mesh, x):
-    return distribute_tensor(x, mesh, [Replicate()])
+    return distribute_tensor(x, mesh, [Replicate()] * mesh.ndim)
 
 
 def work(rank, path):
@@ -71,9 +127,23 @@ def work(rank, path):
     (q, k, v, sink, _), cu = check(mesh, 2, heads, Shard(1))
     check(mesh, 4, [Shard(1), *[Replicate()] * 4], Shard(1), has_slopes=False)
     check(mesh, 2, [Replicate(), Shard(1), *[Replicate()] * 3], Shard(1))
-    # A kv head is not split, and rows are not: all is computed by both.
+    # A kv head is not split: all is computed by both.
     check(mesh, 1, [Shard(1), Replicate(), Replicate(), Shard(0), Shard(0)], Replicate())
-    check(mesh, 2, [Shard(0)] * 5, Replicate())
+
+    rows, whole = (Shard(0),), (Replicate(),)
+    # Twenty-one rows are eleven and ten.
+    found = check_rows(mesh, [rows] * 3 + [whole], window_size=(4, 0))
+    assert found[0].to_local().shape == (11 - dist.get_rank(), 4, 16)
+    check_rows(mesh, [rows, whole, rows, rows], torch.bfloat16)
+    of_scores = {"HQM": scores.position_bias(), "HK": scores.key_bias(), "H": scores.alibi()}
+    for capture, score in of_scores.items():
+        check_rows(mesh, [rows] * 3 + [whole] * 2, capture=capture, score=score)
+    # A process without a row.
+    check_rows(mesh, [rows] * 3 + [whole], rows=1, key_rows=24, window_size=(4, 0))
+    # Over rows and heads.
+    both = dist.device_mesh.init_device_mesh("cpu", (PROCESSES, 1))
+    check_rows(both, [(Shard(0), Shard(1))] * 3 + [(Replicate(), Shard(0))], window_size=(4, 0))
+    check_row_errors(mesh)
 
     with torch.no_grad():
         out = distribute_tensor(torch.zeros(20, 4, 16), mesh, [Shard(1)])
