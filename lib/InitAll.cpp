@@ -12,6 +12,7 @@
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
 #include "varlen/Dialect/Kernel/Transforms/Passes.h"
 #include "varlen/Dialect/Linalg/Transforms/Passes.h"
+#include "varlen/Dialect/Varlen/IR/MPIEffects.h"
 #include "varlen/Dialect/Varlen/IR/ShardingInterfaceImpl.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Transforms/BufferizableOpInterfaceImpl.h"
@@ -34,6 +35,7 @@ void varlen::registerAllExtensions(DialectRegistry &registry) {
   registerBufferizableOpInterfaceExternalModels(registry);
   registerRuntimeVerifiableOpInterfaceExternalModels(registry);
   registerShardingInterfaceExternalModels(registry);
+  registerMPIEffectsExternalModels(registry);
   registerVJPExternalModels(registry);
 }
 

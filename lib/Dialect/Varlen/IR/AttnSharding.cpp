@@ -178,11 +178,45 @@ private:
 };
 } // namespace
 
+/// Emits an error where a sharding says more than which axes divide what: an
+/// option of upstream's propagation has axes alone, so parts of other sizes, or
+/// with rows of their neighbours, would become equal parts on the way.
+static LogicalResult checkEqualParts(Operation *op,
+                                     ArrayRef<Sharding> shardings) {
+  for (const Sharding &sharding : shardings) {
+    bool hasOffsets =
+        sharding && !sharding.getStaticShardedDimsOffsets().empty();
+    bool hasHalos = sharding && !sharding.getStaticHaloSizes().empty();
+    if (hasOffsets || hasHalos)
+      return op->emitOpError("expected shardings in equal parts, got one with ")
+             << (hasOffsets ? "sharded_dims_offsets" : "halo_sizes");
+  }
+  return success();
+}
+
+/// The sum of a tensor over processes, in the type that sums are in: MPI has no
+/// floats of 16 bits either.
+static Value sumOver(ImplicitLocOpBuilder &b, Value value, GridOp grid,
+                     ArrayRef<GridAxis> axes) {
+  auto type = cast<RankedTensorType>(value.getType());
+  bool isNarrow =
+      type.getElementType().isF16() || type.getElementType().isBF16();
+  if (isNarrow)
+    value = arith::ExtFOp::create(
+        b, type.cloneWith(std::nullopt, b.getF32Type()), value);
+  Value sum = shard::AllReduceOp::create(b, value, grid.getSymName(), axes,
+                                         shard::ReductionKind::Sum);
+  return isNarrow ? arith::TruncFOp::create(b, type, sum) : sum;
+}
+
 template <typename OpTy>
 FailureOr<ShardingOption>
 AttentionSharding<OpTy>::getShardingOption(Operation *op,
                                            ArrayRef<Sharding> operands,
                                            ArrayRef<Sharding> results) const {
+  if (failed(checkEqualParts(op, operands)) ||
+      failed(checkEqualParts(op, results)))
+    return failure();
   OpDims dims = getDims(cast<OpTy>(op));
   FlatSymbolRefAttr grid;
   for (const Sharding &sharding :
@@ -217,6 +251,14 @@ LogicalResult AttentionSharding<OpTy>::partition(
     Operation *op, ArrayRef<Value> partitioned, ArrayRef<Sharding> operands,
     ArrayRef<Sharding> results, IRMapping &mapping,
     SymbolTableCollection &symbols, OpBuilder &builder) const {
+  if (failed(checkEqualParts(op, operands)) ||
+      failed(checkEqualParts(op, results)))
+    return failure();
+  for (auto [number, value] : llvm::enumerate(partitioned))
+    if (!value)
+      return op->emitOpError("expected operands that shard-partition can "
+                             "divide, which it cannot with operand ")
+             << number;
   ImplicitLocOpBuilder b(op->getLoc(), builder);
   OpDims dims = getDims(cast<OpTy>(op));
   auto local = cast<OpTy>(b.clone(*op));
@@ -256,8 +298,7 @@ LogicalResult AttentionSharding<OpTy>::partition(
     Value value = result;
     // What has no rows of q has a part of its sum here.
     if (!llvm::is_contained(of, Dim::Rows))
-      value = shard::AllReduceOp::create(b, value, grid.getSymName(), axes,
-                                         shard::ReductionKind::Sum);
+      value = sumOver(b, value, grid, axes);
     mapping.map(old, value);
   }
   builder.setInsertionPoint(b.getInsertionBlock(), b.getInsertionPoint());

@@ -63,6 +63,25 @@ func.func @gradients(%dout: tensor<8x4x16xf32>, %q: tensor<8x4x16xf32>, %k: tens
 
 // -----
 
+// Sums of 16-bit floats are in f32.
+
+shard.grid @grid(shape = 2)
+// CHECK-LABEL: @narrow_gradients
+// CHECK: %{{.*}}, %[[DK:.*]], %{{.*}} = varlen.attn_grad {{.*}} -> (tensor<4x4x16xbf16>, tensor<8x2x16xbf16>, tensor<8x2x16xbf16>)
+// CHECK: %[[WIDE:.*]] = arith.extf %[[DK]] : tensor<8x2x16xbf16> to tensor<8x2x16xf32>
+// CHECK: %[[SUM:.*]] = shard.all_reduce %[[WIDE]] on @grid grid_axes = [0] : tensor<8x2x16xf32>
+// CHECK: %[[NARROW:.*]] = arith.truncf %[[SUM]] : tensor<8x2x16xf32> to tensor<8x2x16xbf16>
+// CHECK: return %{{.*}}, %[[NARROW]],
+func.func @narrow_gradients(%dout: tensor<8x4x16xbf16>, %q: tensor<8x4x16xbf16>, %k: tensor<8x2x16xbf16>, %v: tensor<8x2x16xbf16>, %out: tensor<8x4x16xbf16>, %lse: tensor<4x8xf32>, %cu: tensor<3xi32>) -> (tensor<8x4x16xbf16>, tensor<8x2x16xbf16>, tensor<8x2x16xbf16>) {
+  %rows = shard.sharding @grid split_axes = [[0]] : !shard.sharding
+  %q0 = shard.shard %q to %rows : tensor<8x4x16xbf16>
+  %q1 = shard.shard %q0 to %rows annotate_for_users : tensor<8x4x16xbf16>
+  %dq, %dk, %dv = varlen.attn_grad %dout, %q1, %k, %v, %out, %lse, %cu, %cu {mask = #varlen.mask<causal>} : (tensor<8x4x16xbf16>, tensor<8x4x16xbf16>, tensor<8x2x16xbf16>, tensor<8x2x16xbf16>, tensor<8x4x16xbf16>, tensor<4x8xf32>, tensor<3xi32>, tensor<3xi32>) -> (tensor<8x4x16xbf16>, tensor<8x2x16xbf16>, tensor<8x2x16xbf16>)
+  return %dq, %dk, %dv : tensor<8x4x16xbf16>, tensor<8x2x16xbf16>, tensor<8x2x16xbf16>
+}
+
+// -----
+
 // Rows and heads, on two axes, with numbers of rows as captures.
 
 shard.grid @grid(shape = 2x2)
