@@ -43,6 +43,8 @@ static LogicalResult pullBack(AttentionOpInterface op, VJPBuilder &b) {
   for (auto [number, capture] : llvm::enumerate(op.getCaptures()))
     if (b.isVaried(capture))
       wrtCaptures.push_back(number);
+  if (failed(verifyFactorCaptures(op, op.getScoreBody(), wrtCaptures)))
+    return failure();
   auto grad = AttnGradOp::create(b, op, b.getCotangentOrZero(op->getResult(0)),
                                  b.getCotangent(op->getResult(1)), wrtCaptures);
   b.accumulate(op.getQ(), grad.getDq());

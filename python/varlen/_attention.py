@@ -10,8 +10,9 @@ from . import _cache, _library, text
 from ._arrays import (
     Array, Maker, check_writable, describe, export_all, is_on_cuda, maker_of,
 )  # fmt: skip
+from ._dropout import add_score, check_rate
 from ._options import check_options, check_score, check_threads, read_options, show
-from .scores import CAPTURES, Score
+from .scores import CAPTURES, Score, dropout_words
 
 # Rank, extents by name, and what the elements are: of q ("T"), of cu_seqlens ("I"),
 # or those that sums are in ("A").
@@ -201,6 +202,9 @@ def attn(
     q_offset: Array | None = None,
     score: Score | None = None,
     captures: Sequence[Array] = (),
+    dropout_p: float = 0.0,
+    seed: int | None = None,
+    sequence_ids: Array | None = None,
     return_lse: bool = False,
     out: Array | None = None,
     num_threads: int | None = None,
@@ -232,6 +236,12 @@ def attn(
         score: Changes scores or hides keys: one of `varlen.scores`, or one of your own.
         captures: What the score reads, in its order: (Hq) or (Hq, Tq), tables (Hq, M)
             or (Hq, Tq, M), of keys (Hq, Tk), of f32 (f64 for f64).
+        dropout_p: The part of the probabilities that are 0, others are divided by
+            1 - dropout_p; from 0 to less than 1.
+        seed: Of dropout, an integer of 64 bits: which probabilities are 0 follows from it, the
+            sequence, the head and the places of query and key, and from nothing else.
+        sequence_ids: (N), integers that name sequences for dropout; None: their places in
+            the batch.
         return_lse: Also return lse, the logarithm of each row's sum of exponentials.
         out: Where to write the result; overlaps no other array. None: a new array.
         num_threads: Threads of this call; None: what set_num_threads says.
@@ -248,6 +258,10 @@ def attn(
         ValueError: ranks, extents, strides or devices are not what they should be, or
             cu_seqlens are not valid; the message has what was wanted and what was got.
     """
+    if type(dropout_p) is not float or dropout_p:
+        score, captures = _add_dropout(
+            score, captures, dropout_p, seed, sequence_ids, q, cu_seqlens_q
+        )
     options = read_options(is_causal, window, chunk, alignment, scale, score)
     given = {"q": q, "k": k, "v": v, "cu_seqlens_q": cu_seqlens_q}
     _add_others(given, cu_seqlens_k, None, seqused_q, seqused_k, q_offset, sink)
@@ -296,6 +310,9 @@ def attn_grad(
     q_offset: Array | None = None,
     score: Score | None = None,
     captures: Sequence[Array] = (),
+    dropout_p: float = 0.0,
+    seed: int | None = None,
+    sequence_ids: Array | None = None,
     num_threads: int | None = None,
     stream: int | None = None,
 ) -> tuple:
@@ -313,6 +330,10 @@ def attn_grad(
     Raises:
         As `attn`.
     """
+    if type(dropout_p) is not float or dropout_p:
+        score, captures = _add_dropout(
+            score, captures, dropout_p, seed, sequence_ids, q, cu_seqlens_q
+        )
     options = read_options(is_causal, window, chunk, alignment, scale, score)
     given = {"dout": dout, "q": q, "k": k, "v": v, "out": out, "lse": lse}
     given["cu_seqlens_q"] = cu_seqlens_q
@@ -337,6 +358,26 @@ def attn_grad(
         raise
     _run(plan, "attn_grad", given, options, results, num_threads)
     return tuple(map(maker.finish, results) if maker.finishes else results)
+
+
+def _add_dropout(score, captures, rate, seed, sequence_ids, q, cu_seqlens_q):
+    """The score and its captures with dropout, if there is some."""
+    rate = check_rate("dropout_p", rate)
+    if rate == 0:
+        return score, captures
+    check_score(score)
+    if is_on_cuda(q):
+        raise NotImplementedError(
+            "dropout_p: expected arrays in memory of the CPU; varlen.torch and varlen.jax have "
+            "dropout on CUDA devices"
+        )
+    if seed is None:
+        raise ValueError("seed: expected an integer beside dropout_p, got None")
+    element, shape = describe("q", q)
+    type_of("q", element, shape)
+    dtype = "float64" if element == "f64" else "float32"
+    words = dropout_words(seed, cu_seqlens_q, shape[1], shape[0], sequence_ids, dtype)
+    return add_score(score, captures, rate, words)
 
 
 def _stream_error():

@@ -72,7 +72,9 @@ class Score:
     hides keys, %visible. `value(s, query, key, *captures)` is the new score and
     `derivatives`, of the same arguments, its derivatives by s and by each capture, None
     for a score that stays as it is; `visible(query, key, *captures)` says which keys are
-    visible, None that all are. Positions and captures broadcast with s. A capture that is
+    visible, None that all are; `factor(query, key, *captures)` is what probabilities are
+    multiplied by after the softmax, %factor in the text, None for 1, and has no derivative by
+    captures. Positions and captures broadcast with s. A capture that is
     a table is a `Table` there, and its derivative a list of pairs: an index, and the
     derivative by the entry that is looked up.
 
@@ -88,6 +90,7 @@ class Score:
     # "head_table" or "query_table", or "key_table", a number of each key of the sequence.
     captures: dict[str, str] = dataclasses.field(default_factory=dict)
     visible: Callable | None = None
+    factor: Callable | None = None
     texts: tuple[str | None, ...] = dataclasses.field(init=False)
     # Of captures.
     names: tuple[str, ...] = dataclasses.field(init=False)
@@ -128,6 +131,8 @@ class Score:
         values, types = "%new" if self.value else "%score", compute
         if self.visible:
             values, types = f"{values}, %visible", f"{types}, i1"
+        if self.factor:
+            values, types = f"{values}, %factor", f"{types}, {compute}"
         return (
             f"score ({', '.join(arguments)}) {{\n{lines}\n"
             f"    varlen.yield {values} : {types}\n  }}"
@@ -298,7 +303,7 @@ def _make(name, *texts):
         compute, captures = _parse(text)
         parsed[compute] = text
     unknown = _without_definition
-    score = _Text(name, unknown, unknown, unknown, captures, unknown)
+    score = _Text(name, unknown, unknown, unknown, captures, unknown, unknown)
     object.__setattr__(score, "texts", tuple(map(parsed.get, COMPUTE)))
     object.__setattr__(score, "names", tuple(captures))
     return score

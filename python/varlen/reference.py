@@ -97,6 +97,14 @@ class Scores:
             return seen
         return seen & self.score.visible(*self.positions, *self.captures)
 
+    def factors(self, weights, rounded=lambda values: values):
+        """Weights, or cotangents of them, times what the score multiplies weights by."""
+        if self.score is None or self.score.factor is None:
+            return weights
+        factors = self.score.factor(*self.positions, *self.captures)
+        with np.errstate(invalid="ignore"):
+            return rounded(weights * factors.astype(weights.dtype))
+
     def pull_back(self, products, dscores):
         """The cotangents of the products and of each query's captures."""
         if self.score is None or self.score.value is None:
@@ -269,7 +277,7 @@ class _Golden:
         with np.errstate(invalid="ignore"):
             scores = scored.of(self.products(q, k, scale))
         weights, lse = _softmax(scores, scored.seen(seen), sink)
-        return _weighted_sum(weights, v), lse
+        return _weighted_sum(scored.factors(weights), v), lse
 
     def differentiate(self, dout, dlse, q, k, v, seen, sink, scale, scored):
         """(out, lse), dq of these queries, and what they add to dk, dv, dsink and the
@@ -279,16 +287,18 @@ class _Golden:
             products = self.products(q, k, scale)
             scores = scored.of(products)
         weights, lse = _softmax(scores, seen, sink)
-        out = _weighted_sum(weights, v)
+        kept = scored.factors(weights)
+        out = _weighted_sum(kept, v)
         delta = (dout * out).sum(axis=1) - dlse
         with np.errstate(invalid="ignore"):
-            dscores = _hidden_as_0(seen, weights * (matmul(dout, v.T) - delta[:, None]))
+            dweights = scored.factors(matmul(dout, v.T))
+            dscores = _hidden_as_0(seen, weights * (dweights - delta[:, None]))
             dproducts, dcaptures = scored.pull_back(products, dscores)
         return (
             (out, lse),
             scale * _weighted_sum(dproducts, k),
             _weighted_sum(dproducts.T, q),
-            _weighted_sum(weights.T, dout),
+            _weighted_sum(kept.T, dout),
             _sink_gradient(sink, lse, delta),
             dcaptures,
         )
@@ -325,14 +335,17 @@ class _Rounded:
     def attend(self, q, k, v, seen, sink, scale, scored):
         scores = self.scores(self.products(q, k), scored)
         weights, lse = _softmax(scores, scored.seen(seen), sink)
-        return self.rounded(_weighted_sum(self.rounded(weights), v)), lse
+        weights = scored.factors(self.rounded(weights), self.rounded)
+        return self.rounded(_weighted_sum(weights, v)), lse
 
     def differentiate(self, dout, dlse, q, k, v, seen, sink, scale, scored):
         seen = scored.seen(seen)
         products = self.products(q, k)
         weights, lse = _softmax(self.scores(products, scored), seen, sink)
         weights = self.rounded(weights)
-        dweights = _hidden_as_0(seen, self.products(dout, v))
+        kept = scored.factors(weights, self.rounded)
+        dweights = scored.factors(self.products(dout, v), self.rounded)
+        dweights = _hidden_as_0(seen, dweights)
         # As a softmax is differentiated: by what it returned, rounded.
         delta = (weights * dweights).sum(axis=1) - dlse
         dscores = self.rounded(weights * (dweights - delta[:, None]))
@@ -344,7 +357,7 @@ class _Rounded:
             None,
             self.factor(self.rounded(_weighted_sum(dproducts, k)), scale),
             _weighted_sum(dproducts.T, q),
-            _weighted_sum(weights.T, dout),
+            _weighted_sum(kept.T, dout),
             _sink_gradient(sink, lse, delta, self.rounded),
             dcaptures,
         )

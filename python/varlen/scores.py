@@ -13,9 +13,11 @@ import dataclasses
 import functools
 import itertools
 import numbers
+import operator
 import re
 import sys
 
+from . import _dropout
 from . import _numpy as np
 from ._score import CAPTURES, Score, Table, _Text, find_score, parse
 
@@ -177,7 +179,7 @@ def compose(first, second):
             r"%(\w+)", lambda m: m[0] + ("" if m[1] in kept else suffix), first.text(type)
         )
         # Values of second may have the names of captures of first; those of results stay.
-        taken = first.captures.keys() - {"new", "visible"}
+        taken = first.captures.keys() - {"new", "visible", "factor"}
         after = re.sub(r"%(\w+)", lambda m: m[0] + (suffix if m[1] in taken else ""), after)
         if first.value and second.value:
             after = re.sub(r"%score\b", f"%new{suffix}", after)
@@ -188,6 +190,11 @@ def compose(first, second):
             after += f"\n%visible = arith.andi %visible{suffix}, %also{suffix} : i1"
         elif first.visible:
             before = re.sub(rf"%visible{suffix}\b", "%visible", before)
+        if first.factor and second.factor:
+            after = re.sub(r"%factor\b", f"%more{suffix}", after)
+            after += f"\n%factor = arith.mulf %factor{suffix}, %more{suffix} : {type}"
+        elif first.factor:
+            before = re.sub(rf"%factor{suffix}\b", "%factor", before)
         return f"{before}\n{after}"
 
     def of_first(s, query, key, captures):
@@ -215,19 +222,24 @@ def compose(first, second):
         outer, *others = of(second, of_first(s, query, key, captures), captures[count:])
         return [*(times(outer, x) for x in inner), *others]
 
-    def visible(query, key, *captures):
-        seen = [
-            score.visible(query, key, *mine)
-            for score, mine in ((first, captures[:count]), (second, captures[count:]))
-            if score.visible
-        ]
-        return functools.reduce(np.logical_and, seen)
+    def combine(function, operation):
+        """What both say of keys, or one that has a say."""
+        functions = getattr(first, function), getattr(second, function)
+        if not any(functions):
+            return None
+
+        def both(query, key, *captures):
+            own = captures[:count], captures[count:]
+            said = [of(query, key, *mine) for of, mine in zip(functions, own) if of]
+            return functools.reduce(operation, said)
+
+        return both
 
     changes = first.value or second.value
     return Score(
         f"{second.name} of {first.name}", text, value if changes else None,
         derivatives if changes else None, first.captures | second.captures,
-        visible if first.visible or second.visible else None,
+        combine("visible", operator.and_), combine("factor", operator.mul),
     )  # fmt: skip
 
 
@@ -488,6 +500,65 @@ def tree():
     )
 
 
+# -- Factors of probabilities --------------------------------------------------
+
+
+@_library
+def dropout(rate):
+    """Probabilities that are 0 with the probability `rate`, and others over 1 - rate
+    (Srivastava et al., 2014); lse is as without. The captures are two
+    words of the generator of each query, which a seed gives."""
+    rate = _dropout.check_rate("dropout: rate", rate)
+    bound = _dropout.threshold(rate)
+    captures = {"dropout_start": "query", "dropout_gamma": "query"}
+    constants = {"shift0": 16, "shift1": 15, "prime0": 0x21F0AAAD, "prime1": 0x735A2D97}
+
+    def text(type):
+        lines = [f"%{name} = arith.constant {n} : i32" for name, n in constants.items()]
+        for name in captures:
+            number = name
+            if type != "f32":
+                number = f"{name}_f32"
+                lines.append(f"%{number} = arith.truncf %{name} : {type} to f32")
+            lines.append(f"%{name}_word = arith.bitcast %{number} : f32 to i32")
+        return "\n".join([*lines, f"""%steps = arith.muli %key, %dropout_gamma_word : i32
+            %state = arith.addi %dropout_start_word, %steps : i32
+            %high0 = arith.shrui %state, %shift0 : i32
+            %mixed0 = arith.xori %state, %high0 : i32
+            %product0 = arith.muli %mixed0, %prime0 : i32
+            %high1 = arith.shrui %product0, %shift1 : i32
+            %mixed1 = arith.xori %product0, %high1 : i32
+            %word = arith.muli %mixed1, %prime1 : i32
+            %bound = arith.constant {bound} : i32
+            %kept = arith.cmpi sge, %word, %bound : i32
+            %none = arith.constant 0.0 : {type}
+            %more = arith.constant {_literal(1 / (1 - rate))} : {type}
+            %factor = arith.select %kept, %more, %none : {type}"""])  # fmt: skip
+
+    def factor(query, key, start, gamma):
+        start, gamma = (np.float32(word).view(np.int32) for word in (start, gamma))
+        x = start + key.astype(np.int32) * gamma
+        x = (x ^ (x >> 16 & 0xFFFF)) * constants["prime0"]
+        x = (x ^ (x >> 15 & 0x1FFFF)) * constants["prime1"]
+        return np.where(x >= bound, 1 / (1 - rate), 0.0)
+
+    return Score("dropout", text, None, None, captures, factor=factor)
+
+
+def dropout_words(seed, cu_seqlens_q, heads, rows, sequence_ids=None, dtype="float32"):
+    """The captures of `dropout`, two arrays (heads, rows): a function of the seed, of 64 bits,
+    of the sequence, its place in the batch or what `sequence_ids`, (N), says, of the number of
+    the row in its sequence, and of the head. So a sequence keeps its mask in another batch if
+    it keeps its number."""
+    cu, ids = np.asarray(cu_seqlens_q), None if sequence_ids is None else np.asarray(sequence_ids)
+    is_integer = [x is not None and x.dtype.kind in "iu" for x in (cu, ids)]
+    _dropout.check_sequences("cu_seqlens_q", cu, is_integer[0], ids, is_integer[1])
+    numbered = _dropout.number_rows(np, cu, np.arange(rows, dtype=cu.dtype), ids)
+    numbered = [x.astype(np.int32) for x in (*numbered, np.arange(heads)[:, None])]
+    seed = [np.full(1, word, np.int32) for word in _dropout.words_of(seed)]
+    return [word.view(np.float32).astype(dtype) for word in _dropout.row_words(*seed, *numbered)]
+
+
 def tree_flags(parents):
     """Rows of flags for `tree`, n x (n + 1), of drafts whose parents are given by number:
     smaller than their own, and negative for those that continue what is before all."""
@@ -506,4 +577,6 @@ def tree_flags(parents):
     return flags
 
 
-__all__ = ["CAPTURES", "LIBRARY", "Score", "Table", "parse", "tree_flags", *LIBRARY]
+__all__ = [
+    "CAPTURES", "LIBRARY", "Score", "Table", "dropout_words", "parse", "tree_flags", *LIBRARY,
+]  # fmt: skip

@@ -33,6 +33,9 @@ def varlen_attn(
     q_offset: jax.typing.ArrayLike | None = None,
     score: Score | None = None,
     captures: Sequence[jax.typing.ArrayLike] = (),
+    dropout_p: float = 0.0,
+    seed: int | jax.typing.ArrayLike | None = None,
+    sequence_ids: jax.typing.ArrayLike | None = None,
     return_lse: bool = False,
 ) -> Any:
     """Attention over sequences of different lengths that are packed without padding.
@@ -61,6 +64,13 @@ def varlen_attn(
         score: Changes scores or hides keys: one of `varlen.scores`, or one of your own.
         captures: What the score reads, in its order: (Hq) or (Hq, Tq), tables (Hq, M) or
             (Hq, Tq, M), of keys (Hq, Tk), float32, for float64 queries float64.
+        dropout_p: The part of the probabilities that are 0, a Python number; others are divided
+            by 1 - dropout_p; from 0 to less than 1.
+        seed: Of dropout, a key of jax.random or an integer of 64 bits: which probabilities are
+            0 follows from it, the sequence, the head and the places of query and key, and
+            from nothing else.
+        sequence_ids: (N), integers that name sequences for dropout; None: their places in
+            the batch.
         return_lse: Also return lse, the logarithm of each row's sum of exponentials.
 
     Returns:
@@ -79,6 +89,12 @@ def varlen_attn(
     if isinstance(scale, jax.Array):
         raise TypeError(
             f"scale: expected a Python number, which code is made for, got {scale}"
+        )
+    if type(dropout_p) is not float or dropout_p:
+        from ._dropout import add_dropout  # most calls need none
+
+        score, captures = add_dropout(
+            score, captures, dropout_p, seed, sequence_ids, q, cu_seqlens_q
         )
     options = read_options(is_causal, window, chunk, alignment, scale, score)
     given = {

@@ -5,6 +5,7 @@ import torch
 from .. import scores
 from .._options import as_flag, as_integer
 from . import _ops
+from ._dropout import add_dropout
 from ._functions import (
     check_layouts, check_number, check_optional, check_tensors, name_optional, read_chunk,
     read_scale, read_score, read_sides, refuse_layout, refuse_pages,
@@ -40,21 +41,21 @@ def flash_attn_varlen_func(
     not. `alibi_slopes`, (Hq) or (N, Hq), float32: slope * |i - j| is subtracted from a score, of
     positions i and j counted from the end of a sequence. `deterministic` changes nothing:
     everything is. `return_attn_probs` returns (out, lse, None): lse (Hq, Tq), and no
-    probabilities, as there are none without dropout. With `causal` the right side of
+    probabilities, as no array has them. With `causal` the right side of
     `window_size` is 0, whatever it says.
 
     Of FlashAttention 3 and 4, and of vLLM: `seqused_q` and `seqused_k`, (N); `attention_chunk`,
     with `causal`: a query sees the keys of its chunk of that many, 0 is no chunk; the sink of
     each head, (Hq) of any float type, `learnable_sink` or `s_aux`.
 
-    Raises NotImplementedError for dropout, block_table, and a chunk that is not causal or has
+    `dropout_p`, with a seed from PyTorch's generator, is `varlen_attn`'s.
+
+    Raises NotImplementedError for block_table, and a chunk that is not causal or has
     a window."""
     check_tensors(q=q, k=k, v=v, cu_seqlens_q=cu_seqlens_q)
     if q.dim() != 3 or k.dim() != 3 or cu_seqlens_q.dim() != 1:
         refuse_layout(cu_seqlens_q, q=q, k=k, v=v)
     check_number("dropout_p", dropout_p)
-    if dropout_p != 0:
-        raise NotImplementedError("dropout_p: Varlen offers no such attention")
     refuse_pages(cu_seqlens_k, block_table)
     check_tensors(cu_seqlens_k=cu_seqlens_k)
     left, right = read_sides(window_size)
@@ -71,7 +72,12 @@ def flash_attn_varlen_func(
         right, chunk = -1, read_chunk("attention_chunk", attention_chunk)
     sink = _read_sink(learnable_sink, s_aux, q)
     check_optional(seqused_q, seqused_k, None, sink, ())
-    score = _read_score(softcap, alibi_slopes, q, cu_seqlens_q) or ("", None)
+    score, captures = _find_scored(softcap, alibi_slopes, q, cu_seqlens_q)
+    if dropout_p:
+        score, captures = add_dropout(
+            score, captures, dropout_p, None, None, q, "cu_seqlens_q", cu_seqlens_q
+        )
+    score = read_score(score, captures, q) or ("", None)
     scale = read_scale(softmax_scale)
     try:
         out, lse = _ops.attn(
@@ -100,13 +106,13 @@ def _read_sink(learnable_sink, s_aux, q):
     return sink.to(torch.float64 if q.dtype is torch.float64 else torch.float32)
 
 
-def _read_score(softcap, slopes, q, cu_seqlens_q):
-    """The text of a score and its captures; nothing if there is none."""
+def _find_scored(softcap, slopes, q, cu_seqlens_q):
+    """The score and its captures; None and nothing if there is none."""
     check_number("softcap", softcap)
     if not softcap >= 0:
         raise ValueError(f"softcap: expected 0 or more, got {softcap}")
     if slopes is None:
-        return read_score(_find_score(softcap, 0), [], q) if softcap else ()
+        return _find_score(softcap, 0), ()
     _check_slopes(slopes, q, cu_seqlens_q)
     rank = slopes.dim()
     if rank == 2:
@@ -114,7 +120,7 @@ def _read_score(softcap, slopes, q, cu_seqlens_q):
         rows = torch.arange(q.size(0), device=q.device, dtype=cu_seqlens_q.dtype)
         sequence = torch.searchsorted(cu_seqlens_q[1:].contiguous(), rows, right=True)
         slopes = slopes.t()[:, sequence.clamp(max=slopes.size(0) - 1)]
-    return read_score(_find_score(softcap, rank), [slopes], q)
+    return _find_score(softcap, rank), (slopes,)
 
 
 def _check_slopes(slopes, q, cu_seqlens_q):

@@ -46,6 +46,9 @@ def varlen_attn(
     sink: torch.Tensor | None = None,
     score: Score | None = None,
     captures: Sequence[torch.Tensor] = (),
+    dropout_p: float = 0.0,
+    seed: int | torch.Tensor | None = None,
+    sequence_ids: torch.Tensor | None = None,
 ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     """Attention over packed sequences of different lengths.
 
@@ -74,6 +77,13 @@ def varlen_attn(
         score: changes scores or hides keys: one of `varlen.scores`, or one of your own.
         captures: what the score reads, in its order: (Hq,) or (Hq, Tq), tables (Hq, M) or
             (Hq, Tq, M), of keys (Hq, Tk), float32, for float64 queries float64.
+        dropout_p: the part of the probabilities that are 0, others are divided by
+            1 - dropout_p; from 0 to less than 1.
+        seed: of dropout, an integer of 64 bits or a tensor of one int64; None: drawn from the
+            default generator of query's device. Which probabilities are 0 follows from it, the
+            sequence, the head and the places of query and key, and from nothing else.
+        sequence_ids: (N,), int32 or int64, names sequences for dropout; None: their places in
+            the batch.
 
     Returns:
         out (Tq, Hq, Dv) of query's dtype, and lse (Hq, Tq), float32 or float64, if it
@@ -90,6 +100,10 @@ def varlen_attn(
         block_table, chunk,
     )  # fmt: skip
     check_optional(seqused_q, seqused_k, q_offset, sink, captures)
+    if type(dropout_p) is not float or dropout_p:
+        score, captures = _add_dropout(
+            score, captures, dropout_p, seed, sequence_ids, query, "cu_seq_q", cu_seq_q
+        )
     options = read_options(score, captures, query, seqused_q, q_offset, chunk)
     returns_lse = return_aux is not None and read_aux(return_aux)
     try:
@@ -129,6 +143,9 @@ def varlen_attn_out(
     sink: torch.Tensor | None = None,
     score: Score | None = None,
     captures: Sequence[torch.Tensor] = (),
+    dropout_p: float = 0.0,
+    seed: int | torch.Tensor | None = None,
+    sequence_ids: torch.Tensor | None = None,
 ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     """`varlen_attn` that writes to `out`, (Tq, Hq, Dv) of any strides, which may overlap
     no other tensor. It has no gradient. Returns out, or (out, lse)."""
@@ -139,6 +156,10 @@ def varlen_attn_out(
         block_table, chunk,
     )  # fmt: skip
     check_optional(seqused_q, seqused_k, q_offset, sink, captures)
+    if type(dropout_p) is not float or dropout_p:
+        score, captures = _add_dropout(
+            score, captures, dropout_p, seed, sequence_ids, query, "cu_seq_q", cu_seq_q
+        )
     options = read_options(score, captures, query, seqused_q, q_offset, chunk)
     returns_lse = return_aux is not None and read_aux(return_aux)
     try:
@@ -152,6 +173,12 @@ def varlen_attn_out(
         )  # fmt: skip
         raise
     return (out, lse) if returns_lse else out
+
+
+def _add_dropout(*arguments):
+    from ._dropout import add_dropout  # most calls need none
+
+    return add_dropout(*arguments)
 
 
 def _check(

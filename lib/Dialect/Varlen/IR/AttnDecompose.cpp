@@ -60,8 +60,9 @@ SmallVector<Value> Decomposer::attendHead(const Sequence &sequence, Value head,
   SmallVector<Value> captures = loadCaptures(sequence, head);
   Value visible = visibleKeys(sequence, visibleKeys(sequence), captures);
   Value invisible = lowest();
-  Value logit = overScores({sequence, score, visible, captures}, /*more=*/{},
-                           /*moreMap=*/{}, filled({rows, keys}, zero), matrix,
+  Scores scores{sequence, score, visible, captures};
+  Value logit = overScores(scores, /*more=*/{}, /*moreMap=*/{},
+                           filled({rows, keys}, zero), matrix,
                            [&](ImplicitLocOpBuilder &b, const ScorePoint &point,
                                Value, Value visible) -> Value {
                              return arith::SelectOp::create(
@@ -104,7 +105,8 @@ SmallVector<Value> Decomposer::attendHead(const Sequence &sequence, Value head,
                   return arith::AddFOp::create(b, args[1], args[0]);
                 });
 
-  // mixed[i, c] = sum_j weight[i, j] * v[j, c]
+  // mixed[i, c] = sum_j factor[i, j] * weight[i, j] * v[j, c]
+  weight = multiplyByFactors(scores, weight);
   Value mixed = addWeighted(filled({rows, columns}, zero), weight, visible, v,
                             /*overQueries=*/false);
 

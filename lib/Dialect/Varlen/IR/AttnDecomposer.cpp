@@ -331,6 +331,19 @@ Value AttnDecomposer::emitLogit(ImplicitLocOpBuilder &b,
   return scoreBody ? emitScore(b, scoreBody, point) : point.arguments[Score];
 }
 
+Value AttnDecomposer::multiplyByFactors(const Scores &scores, Value values) {
+  if (!getFactor(scoreBody))
+    return values;
+  OpFoldResult rows = scores.sequence.qRows, keys = scores.sequence.kRows;
+  return overScores(scores, values, matrix(),
+                    filled({rows, keys}, constant(compute, 0)), matrix(),
+                    [&](ImplicitLocOpBuilder &b, const ScorePoint &point,
+                        Value value, Value) -> Value {
+                      return arith::MulFOp::create(
+                          b, value, emitFactor(b, scoreBody, point));
+                    });
+}
+
 Value AttnDecomposer::groupSize() {
   Value queryHeads = tensor::DimOp::create(b, op.getQ(), 1);
   Value kvHeads = tensor::DimOp::create(b, op.getK(), 1);

@@ -96,6 +96,9 @@ protected:
                    Value init, AffineMap resultMap, PointBody ofPoint);
   /// The score at a point, or what the score region makes of it.
   Value emitLogit(ImplicitLocOpBuilder &b, const ScorePoint &point);
+  /// What probabilities, or their cotangents, are times the factors that the
+  /// score region has of them; `values` as they are without a factor.
+  Value multiplyByFactors(const Scores &scores, Value values);
   /// The number of query heads that share a kv head.
   Value groupSize();
 

@@ -251,30 +251,32 @@ SmallVector<Value> GradDecomposer::differentiateHead(const Sequence &sequence,
                     });
   }
 
-  // ds[i, j] = p[i, j] * (dout[i] . v[j] - delta[i]) where visible, else 0: the
-  // second factor may be NaN where p is 0.
-  Value ds = generic(
-      {p, innerProducts(dout, v, rows, keys), delta, visible},
-      filled({rows, keys}, zero), {matrix, matrix, perRow, matrix, matrix},
-      [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
-        Value change = arith::SubFOp::create(b, args[1], args[2]);
-        Value value = arith::MulFOp::create(b, args[0], change);
-        return arith::SelectOp::create(b, args[3], value, zero);
-      });
+  // ds[i, j] = p[i, j] * (factor[i, j] * dout[i] . v[j] - delta[i]) where
+  // visible, else 0: what p is multiplied by may be NaN where p is 0.
+  Value dp = multiplyByFactors(scores, innerProducts(dout, v, rows, keys));
+  Value ds = generic({p, dp, delta, visible}, filled({rows, keys}, zero),
+                     {matrix, matrix, perRow, matrix, matrix},
+                     [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
+                       Value change =
+                           arith::SubFOp::create(b, args[1], args[2]);
+                       Value value = arith::MulFOp::create(b, args[0], change);
+                       return arith::SelectOp::create(b, args[3], value, zero);
+                     });
 
   Value dlogits = ds;
   if (scoreBody)
     ds = pullBackScores(scores, dlogits, scoreBody->getArgument(Score),
                         filled({rows, keys}, zero), matrix);
 
-  // dq = scale * ds k, dk += ds^T q, dv += p^T dout
+  // dq = scale * ds k, dk += ds^T q, dv += (factor p)^T dout
   OpFoldResult columns = tensor::getMixedSize(b, b.getLoc(), q, 1);
   Value rowsDq = addWeighted(filled({rows, columns}, zero), ds, visible, k,
                              /*overQueries=*/false);
   SmallVector<Value> results = {
       store(rowsDq, scale, gradients[0], sequence.qRow, sequence.qRows, head),
       addWeighted(gradients[1], ds, visible, q, /*overQueries=*/true),
-      addWeighted(gradients[2], p, visible, dout, /*overQueries=*/true)};
+      addWeighted(gradients[2], multiplyByFactors(scores, p), visible, dout,
+                  /*overQueries=*/true)};
   if (op.getSink())
     results.push_back(addToSink(gradients[3], head, lse, delta));
   llvm::append_range(results, gradients.take_back(op.getWrtCaptures().size()));

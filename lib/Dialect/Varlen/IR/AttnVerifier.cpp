@@ -231,6 +231,9 @@ LogicalResult AttnVerifier::verifyScoreRegion() {
   if (failed(verifyScore(op, op.getScoreBody(), op.getComputeType(),
                          op.getCaptures().size())))
     return failure();
+  // attn_grad_c8
+  if (failed(verifyFactorCaptures(op, op.getScoreBody(), op.getWrtCaptures())))
+    return failure();
   // attn_c21
   for (auto [number, capture] : llvm::enumerate(op.getCaptures()))
     if (isTable(op.getScoreBody(), number) &&

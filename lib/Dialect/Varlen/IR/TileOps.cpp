@@ -301,6 +301,7 @@ LogicalResult OnlineAttnGradOp::verify() {
       failed(verifyCaptureNumbers(*this, getWrtCaptures(),
                                   getCaptures().size() + getTables().size())) ||
       failed(verifyKeyLookups(getScoreBody(), getWrtCaptures())) ||
+      failed(verifyFactorCaptures(*this, getScoreBody(), getWrtCaptures())) ||
       failed(verifyTables(*this, "dtables", getDtables(), getDrows())))
     return failure();
   for (Value ofTable : getDrows())

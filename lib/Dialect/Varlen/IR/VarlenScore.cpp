@@ -40,10 +40,22 @@ bool varlen::changesScores(Block *score) {
          score->getTerminator()->getOperand(0) != score->getArgument(Score);
 }
 
-Value varlen::getVisible(Block *score) {
-  if (!score || score->getTerminator()->getNumOperands() == 1)
+/// What the region yields behind the score that is a flag, or that is none.
+static Value getYielded(Block *score, bool isFlag) {
+  if (!score)
     return {};
-  return score->getTerminator()->getOperand(1);
+  for (Value value : score->getTerminator()->getOperands().drop_front())
+    if (value.getType().isInteger(1) == isFlag)
+      return value;
+  return {};
+}
+
+Value varlen::getVisible(Block *score) {
+  return getYielded(score, /*isFlag=*/true);
+}
+
+Value varlen::getFactor(Block *score) {
+  return getYielded(score, /*isFlag=*/false);
 }
 
 bool varlen::isTable(Block *score, unsigned capture) {
@@ -169,11 +181,16 @@ static LogicalResult verifySignature(Operation *op, Block *score,
            << table(/*ofKeys=*/false) << ", got " << score->getArgumentTypes();
   auto yield = dyn_cast<YieldOp>(score->back());
   Type i1 = IntegerType::get(op->getContext(), 1);
-  if (!yield || (yield->getOperandTypes() != TypeRange(compute) &&
-                 yield->getOperandTypes() != TypeRange({compute, i1}))) {
+  auto yields = [&](ArrayRef<Type> types) {
+    return yield && yield->getOperandTypes() == TypeRange(types);
+  };
+  if (!yields({compute}) && !yields({compute, i1}) &&
+      !yields({compute, compute}) && !yields({compute, i1, compute})) {
     auto error = op->emitOpError("expected the score region to end with "
                                  "varlen.yield of one ")
-                 << compute << ", or of that and 'i1', got ";
+                 << compute
+                 << ", the score, of 'i1' too if it hides keys, and of "
+                 << compute << " if it has a factor of probabilities, got ";
     if (yield)
       return error << yield->getOperandTypes();
     return error << "'" << score->back().getName() << "'";
@@ -181,6 +198,10 @@ static LogicalResult verifySignature(Operation *op, Block *score,
   if (dependsOn(getVisible(score), score->getArgument(Score)))
     return op->emitOpError("expected positions and captures to say whether a "
                            "key is visible, got what depends on the score");
+  if (dependsOn(getFactor(score), score->getArgument(Score)))
+    return op->emitOpError("expected positions and captures to say what a "
+                           "probability is multiplied by, got what depends on "
+                           "the score");
   return success();
 }
 
@@ -227,6 +248,31 @@ LogicalResult varlen::verifyKeyLookups(Block *score,
                                   "index in a table of keys whose gradient is "
                                   "computed in tiles");
   }
+  return success();
+}
+
+/// Whether a value of a score region, if it is not null, has a derivative by
+/// `source`: from operation to operation by floats.
+static bool isSmoothIn(Value value, Value source) {
+  SetVector<Value> reached;
+  if (value)
+    reached.insert(value);
+  for (size_t i = 0; i < reached.size(); ++i)
+    if (Operation *op = reached[i].getDefiningOp())
+      for (Value operand : op->getOperands())
+        if (isa<FloatType, TableType>(operand.getType()))
+          reached.insert(operand);
+  return reached.contains(source);
+}
+
+LogicalResult varlen::verifyFactorCaptures(Operation *op, Block *score,
+                                           ArrayRef<int64_t> captures) {
+  for (int64_t capture : captures)
+    if (isSmoothIn(getFactor(score), score->getArgument(Captures + capture)))
+      return op->emitOpError("expected a factor of probabilities without a "
+                             "derivative by a capture whose gradient is "
+                             "wanted, got one with that by capture ")
+             << capture;
   return success();
 }
 
@@ -307,6 +353,12 @@ Value varlen::emitVisible(OpBuilder &builder, Block *score,
                           const ScorePoint &point) {
   Value visible = getVisible(score);
   return visible ? emitValue(builder, score, point, visible) : Value();
+}
+
+Value varlen::emitFactor(OpBuilder &builder, Block *score,
+                         const ScorePoint &point) {
+  Value factor = getFactor(score);
+  return factor ? emitValue(builder, score, point, factor) : Value();
 }
 
 Value varlen::emitIndex(OpBuilder &builder, const ScorePoint &point,

@@ -260,7 +260,7 @@ bool varlen::absorbVisible(AttentionOpInterface op, RewriterBase &rewriter) {
 AttentionOpInterface varlen::dropIdentityScore(AttentionOpInterface op,
                                                RewriterBase &rewriter) {
   Block *score = op.getScoreBody();
-  if (!score || changesScores(score) || getVisible(score) ||
+  if (!score || changesScores(score) || getVisible(score) || getFactor(score) ||
       !op.getWrtCaptures().empty())
     return op;
   OpBuilder::InsertionGuard guard(rewriter);

@@ -222,6 +222,11 @@ ForTilesOp RoleEmitter::emitOut(AttnOp attn, const RoleShape &shape) {
   SmallVector<Value> captures;
   for (Value capture : getNumbers())
     captures.push_back(read(capture, t, row));
+  // In f16 a probability has no more room for a factor than its own bound.
+  int64_t rescaleThreshold =
+      shape.factor.isF16() && getFactor(op.getScoreBody())
+          ? 0
+          : shape.rescaleThreshold;
   auto blocks = emitBlocks(
       t, tileType(Axis::Keys, shape.block), init.getResults(),
       [&](Value block, ValueRange state) -> ValueRange {
@@ -232,8 +237,7 @@ ForTilesOp RoleEmitter::emitOut(AttnOp attn, const RoleShape &shape) {
             /*seen_begin=*/Value(), /*seen_end=*/Value(), t, block,
             /*position=*/Value(), /*first_key=*/Value(), captures, getTables(),
             /*rows=*/ValueRange(), state[0], state[1], state[2], scaleAttr(),
-            orientation, b.getI64IntegerAttr(shape.rescaleThreshold),
-            getNumScores());
+            orientation, b.getI64IntegerAttr(rescaleThreshold), getNumScores());
         return addScore(step).getResults();
       });
   Value sink;

@@ -235,6 +235,10 @@ Value StepBuilder::overScores(const ScoreInputs &of, Value products,
       });
 }
 
+Value StepBuilder::multiply(ImplicitLocOpBuilder &inner, Value lhs, Value rhs) {
+  return arith::MulFOp::create(inner, lhs, rhs);
+}
+
 Value StepBuilder::unlessHidden(ImplicitLocOpBuilder &inner, Block *region,
                                 const ScorePoint &point, Value value,
                                 double hidden) {

@@ -89,13 +89,28 @@ public:
   /// The scores that a step makes of products.
   template <typename Step> Value score(Step step, Value products) {
     Block *region = step.getScoreBody();
-    if (!region)
+    if (!changesScores(region) && !getVisible(region))
       return products;
     return overScores(
         step, products, {}, empty(products, compute),
         [&](ImplicitLocOpBuilder &inner, const ScorePoint &point, ValueRange) {
           Value score = emitScore(inner, region, point);
           return unlessHidden(inner, region, point, score, -kInfinity);
+        });
+  }
+  /// Probabilities times the factor that the score region has of each, written
+  /// to `init` if that is not null; `p` as it is without a factor.
+  template <typename Step>
+  Value multiplyByFactor(Step step, Value p, Value init = {}) {
+    Block *region = step.getScoreBody();
+    if (!getFactor(region))
+      return p;
+    // The factor is of any score: p itself is in the place of one.
+    return overScores(
+        step, p, {}, init ? init : empty(p, compute),
+        [&](ImplicitLocOpBuilder &inner, const ScorePoint &point, ValueRange) {
+          return multiply(inner, point.arguments[Score],
+                          emitFactor(inner, region, point));
         });
   }
   /// `value`, or `hidden` where the score region hides the key.
@@ -140,6 +155,7 @@ private:
   };
   Value overScores(const ScoreInputs &of, Value products, ValueRange more,
                    Value init, ScoreBody body);
+  static Value multiply(ImplicitLocOpBuilder &inner, Value lhs, Value rhs);
 };
 
 } // namespace mlir::varlen

@@ -115,9 +115,12 @@ private:
   /// exp(scale * s - lse), which is at most 1, written to `init` if that is not
   /// null; 0 where a key is hidden, if `hides`.
   Value probabilities(Value products, bool hides, Value init = {});
-  /// ds, as probabilities; adds the gradients of captures to `dcaptures`.
-  Value scoreGradients(Value products, Value p, Value dp, bool hides,
-                       SmallVectorImpl<Value> &dcaptures, Value init = {});
+  /// ds, as probabilities, of p and of that times the factor of the score
+  /// region, the same value without one; adds the gradients of captures to
+  /// `dcaptures`.
+  Value scoreGradients(Value products, Value p, Value pTimesFactor, Value dp,
+                       bool hides, SmallVectorImpl<Value> &dcaptures,
+                       Value init = {});
   /// The cotangents of an argument of the score region, or of a lookup in it,
   /// for those of scores, written to `init` if that is not null.
   Value pullBack(Value products, Value dscores, Value source, Value init = {});
@@ -224,7 +227,7 @@ SmallVector<Value> OnlineAttnBuilder::emit() {
   Value lNew = endSum(step.getL(), alpha, lSum);
 
   // The tensor cores and dot instructions want both factors in one type.
-  p = round(p, step.getV());
+  p = round(multiplyByFactor(step, p), step.getV());
 
   Value accBegin =
       isApart() ? beginSum(step.getAcc(), alpha) : rescaleAcc(alpha);
@@ -276,6 +279,8 @@ Values OnlineAttnBuilder::emitWeights(StepPanel &panel,
                                       const Reference &to, Value scores,
                                       Value p, Value sum) {
   for (const StepPanel::Queries &queries : group.vectors) {
+    OwningOpRef<OnlineAttnOp> cut =
+        panel.cut(step, queries, queries.keys.begin);
     SmallVector<OpFoldResult> offsets = {queries.keys.begin, queries.column},
                               sizes = {panel.getLength(queries.keys),
                                        b.getIndexAttr(queries.width)};
@@ -284,6 +289,7 @@ Values OnlineAttnBuilder::emitWeights(StepPanel &panel,
                          panel.sliceColumns(to.minus, queries));
     Value added = reduce(part, panel.sliceColumns(sum, queries), bodyOfSum);
     sum = panel.insertColumns(added, sum, queries);
+    part = multiplyByFactor(*cut, part);
     p = panel.insert(round(part, step.getV()), p, offsets);
   }
   return {p, sum};
@@ -380,7 +386,8 @@ void OnlineAttnGradBuilder::addToTable(Value products, Value dscores,
   }
 }
 
-Value OnlineAttnGradBuilder::scoreGradients(Value products, Value p, Value dp,
+Value OnlineAttnGradBuilder::scoreGradients(Value products, Value p,
+                                            Value pTimesFactor, Value dp,
                                             bool hides,
                                             SmallVectorImpl<Value> &dcaptures,
                                             Value init) {
@@ -388,13 +395,23 @@ Value OnlineAttnGradBuilder::scoreGradients(Value products, Value p, Value dp,
   auto unhidden = [&](Value tile) {
     return hides ? hide(step, tile, 0.0) : tile;
   };
-  Value ds =
-      elementwise({p, dp, step.getDelta()},
-                  init && !hides && !region ? init : empty(p, compute),
-                  [](ImplicitLocOpBuilder &inner, ValueRange args) -> Value {
-                    Value x = arith::SubFOp::create(inner, args[1], args[2]);
-                    return arith::MulFOp::create(inner, args[0], x);
-                  });
+  bool isPulledBack = changesScores(region) || getVisible(region);
+  bool hasFactor = p != pTimesFactor;
+  SmallVector<Value> inputs = {p, dp, step.getDelta()};
+  if (hasFactor)
+    inputs.push_back(pTimesFactor);
+  Value ds = elementwise(
+      inputs, init && !hides && !isPulledBack ? init : empty(p, compute),
+      [&](ImplicitLocOpBuilder &inner, ValueRange args) -> Value {
+        // The factor is in both products, but not in delta.
+        if (hasFactor) {
+          Value x = arith::MulFOp::create(inner, args[0], args[2]);
+          Value y = arith::MulFOp::create(inner, args[3], args[1]);
+          return arith::SubFOp::create(inner, y, x);
+        }
+        Value x = arith::SubFOp::create(inner, args[1], args[2]);
+        return arith::MulFOp::create(inner, args[0], x);
+      });
   ValueRange dtables = step.getDtables(), drows = step.getDrows();
   MutableArrayRef<Value> sums = dcaptures;
   for (int64_t number : step.getWrtCaptures()) {
@@ -409,7 +426,7 @@ Value OnlineAttnGradBuilder::scoreGradients(Value products, Value p, Value dp,
                           sums.front(), bodyOfSum);
     sums = sums.drop_front();
   }
-  if (region)
+  if (isPulledBack)
     ds = pullBack(products, ds, region->getArgument(Score),
                   hides ? Value() : init);
   // A p of 0 does not hide a NaN.
@@ -433,13 +450,15 @@ SmallVector<Value> OnlineAttnGradBuilder::emit() {
     std::swap(keysFirst, queriesFirst);
 
   SmallVector<Value> dcaptures(step.getDcaptures());
+  Value pTimesFactor = multiplyByFactor(step, p);
   if (dv)
-    dv = contract(round(p, step.getDout()), step.getDout(), dv, keysFirst,
-                  {2, 1});
+    dv = contract(round(pTimesFactor, step.getDout()), step.getDout(), dv,
+                  keysFirst, {2, 1});
   if (needsScoreGradients()) {
     if (!dp)
       dp = multiplyDout();
-    Value ds = scoreGradients(s, p, dp, /*hides=*/true, dcaptures);
+    Value ds =
+        scoreGradients(s, p, pTimesFactor, dp, /*hides=*/true, dcaptures);
     ds = round(ds, step.getQ());
     if (dk)
       dk = contract(ds, step.getQ(), dk, keysFirst, {2, 1});
@@ -499,14 +518,17 @@ Values OnlineAttnGradBuilder::emitGranule(StepPanel &panel,
     auto insert = [&](Value part, const Tile &tile) {
       return panel.insert(part, tile.work, {tile.row, tile.column});
     };
-    Value p = of.probabilities(scores[0], hides, placeOf(tiles[0]));
-    Values next = {insert(p, tiles[0])};
+    bool hasFactor = getFactor(step.getScoreBody()) != nullptr;
+    Value place = placeOf(tiles[0]);
+    Value p = of.probabilities(scores[0], hides, hasFactor ? Value() : place);
+    Value pTimesFactor = of.multiplyByFactor(*part, p, place);
+    Values next = {insert(pTimesFactor, tiles[0])};
     if (needsDs) {
       SmallVector<Value> dcaptures;
       for (Value sums : state.drop_front(2))
         dcaptures.push_back(panel.sliceColumns(sums, group));
-      Value ds = of.scoreGradients(scores[0], p, scores[1], hides, dcaptures,
-                                   placeOf(tiles[1]));
+      Value ds = of.scoreGradients(scores[0], p, pTimesFactor, scores[1], hides,
+                                   dcaptures, placeOf(tiles[1]));
       next.push_back(insert(ds, tiles[1]));
       for (auto [sums, own] : llvm::zip_equal(state.drop_front(2), dcaptures))
         next.push_back(panel.insertColumns(own, sums, group));

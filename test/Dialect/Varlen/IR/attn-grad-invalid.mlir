@@ -536,6 +536,31 @@ func.func @attn_c20(%q: tensor<?x4x16xf32>, %lse: tensor<4x?xf32>, %cu: tensor<3
 
 // -----
 
+// The factor is smooth in what the table has, through a function and a choice.
+func.func @attn_grad_c8(%q: tensor<?x4x16xf32>, %lse: tensor<4x?xf32>, %cu: tensor<3xi32>,
+                        %gains: tensor<4xf32>, %table: tensor<4x8xf32>) {
+  // expected-error @below {{expected a factor of probabilities without a derivative by a capture whose gradient is wanted, got one with that by capture 1}}
+  %0:5 = varlen.attn_grad %q, %q, %q, %q, %q, %lse, %cu, %cu captures(%gains, %table)
+      {wrt_captures = array<i64: 0, 1>}
+      : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>,
+         tensor<?x4x16xf32>, tensor<4x?xf32>, tensor<3xi32>, tensor<3xi32>, tensor<4xf32>,
+         tensor<4x8xf32>)
+      -> (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<4xf32>,
+          tensor<4x8xf32>)
+      score (%s: f32, %i: i32, %j: i32, %gain: f32, %t: !varlen.table<f32>) {
+        %new = arith.mulf %s, %gain : f32
+        %zero = arith.constant 0.0 : f32
+        %positive = arith.cmpf ogt, %gain, %zero : f32
+        %x = varlen.lookup %t[%j] : !varlen.table<f32>
+        %y = math.exp %x : f32
+        %factor = arith.select %positive, %y, %zero : f32
+        varlen.yield %new, %factor : f32, f32
+      }
+  return
+}
+
+// -----
+
 func.func @attn_c22(%q: tensor<?x4x16xf32>, %lse: tensor<4x?xf32>, %cu: tensor<3xi32>) {
   // expected-error @below {{expected mask, scale, wrt_captures, and attributes of a dialect, got 'wrt_capture': did you mean 'wrt_captures'?}}
   %dq, %dk, %dv = varlen.attn_grad %q, %q, %q, %q, %q, %lse, %cu, %cu {wrt_capture = array<i64: 0>}

@@ -732,11 +732,11 @@ func.func @attn_c20_arguments(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>) {
 // -----
 
 func.func @attn_c20_yield(%q: tensor<?x4x16xf64>, %cu: tensor<3xi32>) {
-  // expected-error @below {{expected the score region to end with varlen.yield of one 'f64', or of that and 'i1', got 'f64', 'f64'}}
+  // expected-error @below {{expected the score region to end with varlen.yield of one 'f64', the score, of 'i1' too if it hides keys, and of 'f64' if it has a factor of probabilities, got 'f64', 'i32'}}
   %out, %lse = varlen.attn %q, %q, %q, %cu, %cu
       : (tensor<?x4x16xf64>, tensor<?x4x16xf64>, tensor<?x4x16xf64>, tensor<3xi32>,
          tensor<3xi32>) -> (tensor<?x4x16xf64>, tensor<4x?xf64>)
-      score (%s: f64, %i: i32, %j: i32) { varlen.yield %s, %s : f64, f64 }
+      score (%s: f64, %i: i32, %j: i32) { varlen.yield %s, %i : f64, i32 }
   return
 }
 
@@ -750,6 +750,35 @@ func.func @attn_c20_operations(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>) {
         // expected-error @below {{expected operations of arith and math on numbers, and varlen.lookup, in a score region}}
         %v = vector.broadcast %s : f32 to vector<4xf32>
         varlen.yield %s : f32
+      }
+  return
+}
+
+// -----
+
+func.func @attn_c20_yield_order(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>) {
+  // expected-error @below {{and of 'f32' if it has a factor of probabilities, got 'f32', 'f32', 'i1'}}
+  %out, %lse = varlen.attn %q, %q, %q, %cu, %cu
+      : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<3xi32>,
+         tensor<3xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+      score (%s: f32, %i: i32, %j: i32) {
+        %factor = arith.constant 2.0 : f32
+        %visible = arith.cmpi sle, %j, %i : i32
+        varlen.yield %s, %factor, %visible : f32, f32, i1
+      }
+  return
+}
+
+// -----
+
+func.func @attn_c20_factor(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>) {
+  // expected-error @below {{expected positions and captures to say what a probability is multiplied by, got what depends on the score}}
+  %out, %lse = varlen.attn %q, %q, %q, %cu, %cu
+      : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<3xi32>,
+         tensor<3xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+      score (%s: f32, %i: i32, %j: i32) {
+        %factor = math.absf %s : f32
+        varlen.yield %s, %factor : f32, f32
       }
   return
 }

@@ -290,3 +290,16 @@ func.func @dcaptures(%q: tensor<8x8xf32>, %m: tensor<8x1xf32>) {
       score (%s: f32, %i: i32, %j: i32, %x: f32) { varlen.yield %x : f32 }
   return
 }
+
+// -----
+
+func.func @factor(%q: tensor<8x8xf32>, %m: tensor<8x1xf32>) {
+  // expected-error @below {{expected a factor of probabilities without a derivative by a capture whose gradient is wanted, got one with that by capture 0}}
+  %0:2 = varlen.online_attn_grad qk
+      ins(%q, %q, %q, %q, %m, %m : tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>,
+          tensor<8x8xf32>, tensor<8x1xf32>, tensor<8x1xf32>)
+      captures(%m : tensor<8x1xf32>) dq(%q : tensor<8x8xf32>) dcaptures(%m : tensor<8x1xf32>)
+      scale 1.0 {wrt_captures = array<i64: 0>}
+      score (%s: f32, %i: i32, %j: i32, %x: f32) { varlen.yield %s, %x : f32, f32 }
+  return
+}

@@ -96,3 +96,31 @@ func.func @step(%q: tensor<32x64xf32>, %k: tensor<?x64xf32>, %acc: tensor<64x32x
       }
   return %0#0 : tensor<64x32xf32>
 }
+
+// A factor of probabilities, beside whether the key is visible and without that: it is no
+// score, so that the region stays, and what it hides moves to the mask.
+// CHECK-LABEL: func.func @factor
+// CHECK: varlen.yield %score, %{{.*}} : f32, f32
+// CHECK: varlen.yield %score, %{{.*}}, %capture : f32, i1, f32
+// CANONICAL-LABEL: func.func @factor
+// CANONICAL: varlen.yield %score, %{{.*}} : f32, f32
+// CANONICAL: varlen.attn {{.*}} {mask = #varlen.mask<causal>}
+// CANONICAL: varlen.yield %score, %capture : f32, f32
+func.func @factor(%q: tensor<?x4x16xf32>, %cu: tensor<?xi32>, %gains: tensor<4x?xf32>)
+    -> (tensor<?x4x16xf32>, tensor<?x4x16xf32>) {
+  %0:2 = varlen.attn %q, %q, %q, %cu, %cu
+      : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?xi32>,
+         tensor<?xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+      score (%s: f32, %i: i32, %j: i32) {
+        %factor = arith.sitofp %j : i32 to f32
+        varlen.yield %s, %factor : f32, f32
+      }
+  %1:2 = varlen.attn %q, %q, %q, %cu, %cu captures(%gains)
+      : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?xi32>,
+         tensor<?xi32>, tensor<4x?xf32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+      score (%s: f32, %i: i32, %j: i32, %gain: f32) {
+        %visible = arith.cmpi sle, %j, %i : i32
+        varlen.yield %s, %visible, %gain : f32, i1, f32
+      }
+  return %0#0, %1#0 : tensor<?x4x16xf32>, tensor<?x4x16xf32>
+}

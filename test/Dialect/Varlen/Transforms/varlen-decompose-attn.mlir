@@ -232,3 +232,30 @@ func.func @grad_into(%q: tensor<?x2x4xf64>, %lse: tensor<2x?xf64>, %cu: tensor<?
       -> (tensor<?x2x4xf64>, tensor<?x2x4xf64>, tensor<?x2x4xf64>)
   return %0#0, %0#1, %0#2 : tensor<?x2x4xf64>, tensor<?x2x4xf64>, tensor<?x2x4xf64>
 }
+
+// -----
+
+// The oracle multiplies weights behind their sum.
+// CHECK-LABEL: func.func @factor
+// CHECK: math.exp
+// CHECK: arith.addf
+// CHECK: arith.bitcast
+// CHECK: arith.mulf
+// CHECK: math.log
+func.func @factor(%q: tensor<?x4x64xf32> {varlen.name = "q"}, %cu: tensor<?xi32>,
+                 %words: tensor<4x?xf32>) -> tensor<?x4x64xf32> {
+  %out, %lse = varlen.attn %q, %q, %q, %cu, %cu captures(%words)
+      : (tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?xi32>,
+         tensor<?xi32>, tensor<4x?xf32>) -> (tensor<?x4x64xf32>, tensor<4x?xf32>)
+      score (%s: f32, %i: i32, %j: i32, %start: f32) {
+        %word = arith.bitcast %start : f32 to i32
+        %product = arith.muli %j, %word : i32
+        %none = arith.constant 0 : i32
+        %kept = arith.cmpi sge, %product, %none : i32
+        %two = arith.constant 2.0 : f32
+        %zero = arith.constant 0.0 : f32
+        %factor = arith.select %kept, %two, %zero : f32
+        varlen.yield %s, %factor : f32, f32
+      }
+  return %out : tensor<?x4x64xf32>
+}

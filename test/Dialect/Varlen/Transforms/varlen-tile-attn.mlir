@@ -201,3 +201,38 @@ func.func @steps(%q: memref<?x2x64xbf16>, %cu: memref<?xi32>, %out: memref<?x2x6
   } : (memref<?x2x64xbf16>, memref<?x2x64xbf16>, memref<?x2x64xbf16>, memref<?x2x64xbf16>, memref<?x2x64xbf16>, memref<2x?xf32>, memref<?xi32>, memref<?xi32>, memref<?x2x64xbf16>, memref<?x2x64xbf16>, memref<?x2x64xbf16>) -> ()
   return
 }
+
+// Weights of f16 would overflow with a factor above their bound of 2^8, those of bf16 not.
+// CHECK-LABEL: func.func @gpu_f16
+// CHECK: varlen.online_attn qk
+// CHECK-NOT: rescale_threshold
+// CHECK: return
+func.func @gpu_f16(%q: memref<?x4x64xf16>, %cu: memref<?xi32>, %out: memref<?x4x64xf16>,
+                   %lse: memref<4x?xf32>) {
+  varlen.attn %q, %q, %q, %cu, %cu outs(%out, %lse)
+      {varlen.schedule = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2,
+                                              ctas = 2, rescale_threshold = 8>}
+      : (memref<?x4x64xf16>, memref<?x4x64xf16>, memref<?x4x64xf16>, memref<?xi32>,
+         memref<?xi32>, memref<?x4x64xf16>, memref<4x?xf32>) -> ()
+      score (%s: f32, %i: i32, %j: i32) {
+        %factor = arith.sitofp %j : i32 to f32
+        varlen.yield %s, %factor : f32, f32
+      }
+  return
+}
+
+// CHECK-LABEL: func.func @gpu_bf16
+// CHECK: varlen.online_attn qk {{.*}} {rescale_threshold = 8 : i64}
+func.func @gpu_bf16(%q: memref<?x4x64xbf16>, %cu: memref<?xi32>, %out: memref<?x4x64xbf16>,
+                    %lse: memref<4x?xf32>) {
+  varlen.attn %q, %q, %q, %cu, %cu outs(%out, %lse)
+      {varlen.schedule = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2,
+                                              ctas = 2, rescale_threshold = 8>}
+      : (memref<?x4x64xbf16>, memref<?x4x64xbf16>, memref<?x4x64xbf16>, memref<?xi32>,
+         memref<?xi32>, memref<?x4x64xbf16>, memref<4x?xf32>) -> ()
+      score (%s: f32, %i: i32, %j: i32) {
+        %factor = arith.sitofp %j : i32 to f32
+        varlen.yield %s, %factor : f32, f32
+      }
+  return
+}

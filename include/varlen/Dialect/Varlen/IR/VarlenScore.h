@@ -8,8 +8,9 @@
 //
 // The region of an attention, or of a step, that modifies scores: its arguments
 // are a score, the positions of its query and its key, and for each capture a
-// number or a row of a table; it yields the new score and, if it hides keys,
-// whether the key is visible to the query.
+// number or a row of a table; it yields the new score; if it hides keys,
+// whether the key is visible to the query; and, if it has one, a factor that
+// the probability of the key is multiplied by after the softmax.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,6 +47,10 @@ bool changesScores(Block *score);
 /// The value that says whether a key is visible; null if all keys are, or if
 /// there is no region.
 Value getVisible(Block *score);
+
+/// What probabilities are multiplied by; null if nothing is, or if there is no
+/// region.
+Value getFactor(Block *score);
 
 /// What a value of a score region is computed from, itself included; nothing
 /// for null.
@@ -98,6 +103,10 @@ LogicalResult verifyCaptureNumbers(Operation *op, ArrayRef<int64_t> numbers,
 /// itself: who owns keys owns what is summed, then.
 LogicalResult verifyKeyLookups(Block *score, ArrayRef<int64_t> captures);
 
+/// Verifies that the factor has no derivative by `captures` but 0.
+LogicalResult verifyFactorCaptures(Operation *op, Block *score,
+                                   ArrayRef<int64_t> captures);
+
 /// Verifies that each operation that a derivative of the score may pass has a
 /// rule.
 LogicalResult verifyScoreRules(Block *score);
@@ -115,10 +124,11 @@ struct ScorePoint {
   Lookup lookup;
 };
 
-/// Emits the new score of a point, hidden or not, and whether the key is
-/// visible, if the region says so.
+/// Emits the new score of a point, hidden or not, whether the key is visible,
+/// if the region says so, and the factor of a region that has one.
 Value emitScore(OpBuilder &builder, Block *score, const ScorePoint &point);
 Value emitVisible(OpBuilder &builder, Block *score, const ScorePoint &point);
+Value emitFactor(OpBuilder &builder, Block *score, const ScorePoint &point);
 /// Emits the index of a lookup in the region.
 Value emitIndex(OpBuilder &builder, const ScorePoint &point, LookupOp lookup);
 

@@ -1,0 +1,45 @@
+"""Dropout of an attention: the words of its generator, made where the queries are."""
+
+import torch
+
+from .._dropout import add_score, check_sequences, number_rows, row_words, words_of
+from ._functions import check_number, check_tensors
+
+_INTEGERS = (torch.int32, torch.int64)
+
+
+def add_dropout(score, captures, rate, seed, sequence_ids, query, name, cu_seqlens):
+    """The score and its captures with dropout, if there is some. Without a seed it is drawn
+    from PyTorch's generator of the device."""
+    check_number("dropout_p", rate)
+    if not 0 <= rate < 1:
+        raise ValueError(f"dropout_p: expected a number from 0 to less than 1, got {rate}")
+    if rate == 0:
+        return score, captures
+    if sequence_ids is not None:
+        check_tensors(sequence_ids=sequence_ids)
+    are_integers = sequence_ids is not None and sequence_ids.dtype in _INTEGERS
+    check_sequences(name, cu_seqlens, cu_seqlens.dtype in _INTEGERS, sequence_ids, are_integers)
+    rows = torch.arange(query.size(0), dtype=cu_seqlens.dtype, device=query.device)
+    numbered = number_rows(torch, cu_seqlens, rows, sequence_ids)
+    heads = torch.arange(query.size(1), device=query.device)[:, None]
+    numbered = [x.to(torch.int32) for x in (*numbered, heads)]
+    words = row_words(*_read_seed(seed, query.device), *numbered)
+    dtype = torch.float64 if query.dtype is torch.float64 else torch.float32
+    return add_score(score, captures, rate, [x.view(torch.float32).to(dtype) for x in words])
+
+
+def _read_seed(seed, device):
+    """The low and the high word of a seed."""
+    if seed is None:
+        seed = torch.randint(-(2**63), 2**63 - 1, (), device=device)
+    if isinstance(seed, torch.Tensor):
+        if seed.dtype is not torch.int64 or seed.numel() != 1:
+            raise ValueError(
+                f"seed: expected an integer or a tensor of one torch.int64, got {seed.dtype} of "
+                f"shape {tuple(seed.shape)}"
+            )
+        seed = seed.to(device).reshape(1)
+        return (seed << 32 >> 32).to(torch.int32), (seed >> 32).to(torch.int32)
+    # A tensor of each, so that a graph is one for all seeds that are tensors.
+    return [torch.full((1,), word, dtype=torch.int32, device=device) for word in words_of(seed)]
