@@ -54,12 +54,28 @@ static bool isMask(linalg::GenericOp op) {
          !llvm::is_contained(op.getInputs(), op.getOutputs()[0]);
 }
 
+/// Whether the operation is elementwise and reads a tile that a reduction
+/// behind it reads, too.
+static bool isBesideReduction(linalg::GenericOp op) {
+  if (!op.isAllParallelLoops())
+    return false;
+  return llvm::any_of(op.getDpsInputs(), [&](Value input) {
+    return llvm::any_of(input.getUsers(), [&](Operation *user) {
+      auto reader = dyn_cast<linalg::GenericOp>(user);
+      return reader && reader.getNumReductionLoops() != 0 &&
+             reader->getBlock() == op->getBlock() &&
+             op->isBeforeInBlock(reader);
+    });
+  });
+}
+
 /// Whether the operation reads a tile to write it in another form: reduced, as
-/// pairs of rows, masked, or rounded if no remainder of a row has to be masked.
+/// pairs of rows, masked, or rounded if no remainder of a row has to be masked;
+/// or what a reduction reads.
 static bool isConsumer(linalg::GenericOp op) {
   if (!op.hasPureTensorSemantics())
     return false;
-  if (op.getNumReductionLoops() != 0 || isMask(op))
+  if (op.getNumReductionLoops() != 0 || isMask(op) || isBesideReduction(op))
     return true;
   if (op.getNumResults() != 1 || op.getNumDpsInputs() != 1 ||
       op.getNumLoops() == 0)

@@ -287,10 +287,11 @@ Values OnlineAttnBuilder::emitWeights(StepPanel &panel,
     Value part = weights(panel.slice(isRounded ? scores : p, offsets, sizes),
                          panel.sliceColumns(to.factor, queries),
                          panel.sliceColumns(to.minus, queries));
+    // Before the sum of the weights, so that one loop computes all of it.
+    Value kept = multiplyByFactor(*cut, part);
     Value added = reduce(part, panel.sliceColumns(sum, queries), bodyOfSum);
     sum = panel.insertColumns(added, sum, queries);
-    part = multiplyByFactor(*cut, part);
-    p = panel.insert(round(part, step.getV()), p, offsets);
+    p = panel.insert(round(kept, step.getV()), p, offsets);
   }
   return {p, sum};
 }
