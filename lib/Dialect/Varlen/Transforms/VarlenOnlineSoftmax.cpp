@@ -519,17 +519,20 @@ Values OnlineAttnGradBuilder::emitGranule(StepPanel &panel,
     auto insert = [&](Value part, const Tile &tile) {
       return panel.insert(part, tile.work, {tile.row, tile.column});
     };
+    // With a factor p is where ds will be, which it is read for.
     bool hasFactor = getFactor(step.getScoreBody()) != nullptr;
     Value place = placeOf(tiles[0]);
-    Value p = of.probabilities(scores[0], hides, hasFactor ? Value() : place);
+    Value placeOfP = !hasFactor ? place : needsDs ? placeOf(tiles[1]) : Value();
+    Value p = of.probabilities(scores[0], hides, placeOfP);
     Value pTimesFactor = of.multiplyByFactor(*part, p, place);
     Values next = {insert(pTimesFactor, tiles[0])};
     if (needsDs) {
       SmallVector<Value> dcaptures;
       for (Value sums : state.drop_front(2))
         dcaptures.push_back(panel.sliceColumns(sums, group));
-      Value ds = of.scoreGradients(scores[0], p, pTimesFactor, scores[1], hides,
-                                   dcaptures, placeOf(tiles[1]));
+      Value ds =
+          of.scoreGradients(scores[0], p, pTimesFactor, scores[1], hides,
+                            dcaptures, hasFactor ? p : placeOf(tiles[1]));
       next.push_back(insert(ds, tiles[1]));
       for (auto [sums, own] : llvm::zip_equal(state.drop_front(2), dcaptures))
         next.push_back(panel.insertColumns(own, sums, group));
