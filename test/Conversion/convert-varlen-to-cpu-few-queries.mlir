@@ -42,8 +42,9 @@
 // The queries and the keys that each sees.
 // CHECK: %[[Q0:.*]] = memref.subview %[[QS]][0, 0, 0] [1, 4, 16]
 // CHECK: %[[QUSED:.*]] = memref.subview %[[Q0]][0, 0] [%{{.*}}, 16]
-// CHECK: vector.load %[[Q]]
-// CHECK: vector.store %{{.*}}, %[[QUSED]]
+// CHECK: %[[QTOKEN:.*]] = memref.subview %[[Q]]
+// CHECK: %[[QPART:.*]] = memref.subview %[[QUSED]]
+// CHECK: linalg.copy ins(%[[QTOKEN]] {{.*}} outs(%[[QPART]]
 // CHECK: memref.store %{{.*}}, %[[LO]]
 // CHECK: memref.store %{{.*}}, %[[HI]]
 // Parts of the keys, each with a state of its own.
@@ -53,11 +54,11 @@
 // CHECK: %[[M:.*]] = memref.subview %[[MS]][%{{.*}}, 0, 0] [1, 4, 1]
 // CHECK: %[[L:.*]] = memref.subview %[[LS]][%{{.*}}, 0, 0] [1, 4, 1]
 // CHECK: %[[ACC0:.*]] = memref.subview %[[ACC]]
-// CHECK: vector.store %{{.*}}, %[[ACC0]]
+// CHECK: linalg.fill ins({{.*}} outs(%[[ACC0]]
 // CHECK: %[[M0:.*]] = memref.subview %[[M]]
-// CHECK: vector.store %{{.*}}, %[[M0]]
+// CHECK: linalg.fill ins({{.*}} outs(%[[M0]]
 // CHECK: %[[L0:.*]] = memref.subview %[[L]]
-// CHECK: vector.store %{{.*}}, %[[L0]]
+// CHECK: linalg.fill ins({{.*}} outs(%[[L0]]
 // The blocks of keys, of which the next one is asked for.
 // CHECK: scf.for %[[K0:.*]] = %{{.*}} to %{{.*}} step %c32
 // CHECK: memref.prefetch %[[K]]
@@ -74,7 +75,8 @@
 // CHECK: memref.subview %[[ACCS]][0, 0, 0] [1, 4, 24]
 // CHECK: memref.subview %[[MS]][0, 0, 0] [1, 4, 1]
 // CHECK: varlen.online_finish qk %{{.*}}, %{{.*}}, %{{.*}} scale 2.500000e-01 : tensor<?x24xf32>, tensor<?x1xf32>
-// CHECK: vector.store %{{.*}}, %[[OUT]]
+// CHECK: %[[OUTROWS:.*]] = memref.subview %[[OUT]]
+// CHECK: linalg.copy ins({{.*}} outs(%[[OUTROWS]]
 // CHECK: memref.store %{{.*}}, %[[LSE]]
 // CHECK: }
 // CHECK: %[[MANY:.*]] = arith.cmpi sgt, %[[ROWS]], %[[MOST]]
@@ -97,7 +99,7 @@ func.func @grouped(%q: memref<?x4x16xf32>, %k: memref<?x2x16xf32>, %v: memref<?x
 // CHECK: memref.store %[[S]], %{{.*}} : memref<4x1xf32>
 // CHECK: varlen.online_attn qk ins({{.*}} : tensor<?x8xf16>, tensor<?x8xf16>, tensor<?x8xf16>)
 // CHECK: varlen.online_finish qk %{{.*}}, %{{.*}}, %{{.*}} sink(%{{.*}} : tensor<?x1xf32>) scale 1.000000e+00 rounded
-// CHECK: arith.truncf %{{.*}} : vector<8xf32> to vector<8xf16>
+// CHECK: linalg.copy ins(%{{.*}} : memref<?x8xf32, {{.*}}>) outs(%{{.*}} : memref<?x8xf16,
 // CHECK: varlen.online_attn kq ins({{.*}} : tensor<8x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>)
 func.func @narrow(%q: memref<?x2x8xf16>, %k: memref<?x1x8xf16>, %v: memref<?x1x8xf16>, %cu: memref<?xi32>, %sink: memref<2xf32>, %out: memref<?x2x8xf16>, %lse: memref<2x?xf32>) {
   varlen.attn %q, %k, %v, %cu, %cu sink(%sink) outs(%out, %lse) {scale = 1.0 : f32, varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 1, kv_block = 16, kv = copy>} : (memref<?x2x8xf16>, memref<?x1x8xf16>, memref<?x1x8xf16>, memref<?xi32>, memref<?xi32>, memref<2xf32>, memref<?x2x8xf16>, memref<2x?xf32>) -> ()

@@ -33,8 +33,10 @@
 // A list whose rows are keys.
 // CHECK: varlen.work_tiles %[[CUK]], %[[CUQ]] {{.*}} heads(%{{.*}}, %c1) mask <full>
 // CHECK: scf.forall
-// CHECK: vector.store %{{.*}}, %[[DK]]
-// CHECK: vector.store %{{.*}}, %[[DV]]
+// CHECK: %[[UNSEENDK:.*]] = memref.subview %[[DK]]
+// CHECK: linalg.fill {{.*}} outs(%[[UNSEENDK]]
+// CHECK: %[[UNSEENDV:.*]] = memref.subview %[[DV]]
+// CHECK: linalg.fill {{.*}} outs(%[[UNSEENDV]]
 // One item for each sequence and kv head; dq has as many rows as the longest,
 // queries and cotangents as many panels, in columns and in rows.
 // CHECK: %[[ITEMS:.*]] = varlen.work_tiles %[[CUQ]], %[[CUK]] {{.*}} block_m 9223372036854775807
@@ -68,23 +70,28 @@
 // Every panel is packed once. The columns of q past its head_dim are zeros.
 // CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c16
 // CHECK: %[[ROWS0:.*]] = memref.subview %[[QR]]
-// CHECK: vector.load %[[Q]]
-// CHECK: vector.store %{{.*}}, %[[ROWS0]]
+// CHECK: %[[TOKEN:.*]] = memref.subview %[[Q]]
+// CHECK: linalg.copy ins(%[[TOKEN]]
+// CHECK: %[[PAST:.*]] = memref.subview %[[ROWS0]][0, 12] [%{{.*}}, 4]
+// CHECK: linalg.fill {{.*}} outs(%[[PAST]]
 // CHECK: memref.subview %[[QC]]
-// CHECK: vector.shuffle
-// CHECK: %[[PAST:.*]] = memref.subview %{{.*}}[12, 0] [4, 16] [1, 1]
-// CHECK: vector.store %cst{{[^,]*}}, %[[PAST]]
+// CHECK: linalg.transpose
 // kv blocks, then panels of the queries that see them.
 // CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c1 {
-// CHECK: vector.load %[[K]]
-// CHECK: vector.load %[[V]]
+// CHECK: %[[KROWS:.*]] = memref.subview %[[K]]
+// CHECK: linalg.copy ins(%[[KROWS]]
+// CHECK: %[[VROWS:.*]] = memref.subview %[[V]]
+// CHECK: linalg.copy ins(%[[VROWS]]
 // CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c16
 // CHECK: varlen.online_attn_grad kq natural ins({{.*}} : tensor<16x16xf32>, tensor<?x16xf32>, tensor<?x8xf32>, tensor<16x8xf32>, tensor<1x16xf32>, tensor<1x16xf32>) limits({{.*}}) seen({{.*}}) dq({{.*}} : tensor<16x16xf32>) dk({{.*}} : tensor<?x16xf32>) dv({{.*}} : tensor<?x8xf32>) scale
 // CHECK-COUNT-3: bufferization.materialize_in_destination
 // CHECK-NOT: varlen.online_attn_grad
-// CHECK: vector.store %{{.*}}, %[[DK]]
-// CHECK: vector.store %{{.*}}, %[[DV]]
-// CHECK: vector.store %{{.*}}, %[[DQ]]
+// CHECK: %[[TODK:.*]] = memref.subview %[[DK]]
+// CHECK: linalg.generic {{.*}} outs(%[[TODK]]
+// CHECK: %[[TODV:.*]] = memref.subview %[[DV]]
+// CHECK: linalg.copy {{.*}} outs(%[[TODV]]
+// CHECK: %[[TODQ:.*]] = memref.subview %[[DQ]]
+// CHECK: linalg.generic {{.*}} outs(%[[TODQ]]
 // CHECK: varlen.schedule = #varlen.cpu_schedule
 // No row is summed if bad cu_seqlens gave no tiles.
 // CHECK: %[[RIGHT:.*]] = arith.select %{{.*}}, %c0, %c4
@@ -192,9 +199,12 @@ func.func @head_sums(%rows: memref<4x?x8xf32>, %table: memref<4x8xf32>, %dsink: 
 // CHECK-SAME: %{{[a-z0-9]*}}: memref<?x1x8xf32>, %[[DK:[a-z0-9]*]]: memref<?x1x8xf32>, %[[DV:[a-z0-9]*]]: memref<?x1x8xf32>, %[[TWICE:[a-z0-9]*]]: memref<?x1x8xf32>
 // Keys that no query sees.
 // CHECK: scf.forall
-// CHECK: vector.store %{{.*}}, %[[DV]]
-// CHECK: vector.store %{{.*}}, %[[DK]]
-// CHECK: vector.store %{{.*}}, %[[TWICE]]
+// CHECK: %[[UNSEENDV:.*]] = memref.subview %[[DV]]
+// CHECK: linalg.fill {{.*}} outs(%[[UNSEENDV]]
+// CHECK: %[[UNSEENDK:.*]] = memref.subview %[[DK]]
+// CHECK: linalg.fill {{.*}} outs(%[[UNSEENDK]]
+// CHECK: %[[UNSEENTWICE:.*]] = memref.subview %[[TWICE]]
+// CHECK: linalg.fill {{.*}} outs(%[[UNSEENTWICE]]
 // CHECK: scf.forall
 // CHECK: memref.alloc() {alignment = 64 : i64} : memref<1x16x8xf32>
 // CHECK: memref.alloc() {alignment = 64 : i64} : memref<1x16x8xf32>
@@ -202,10 +212,13 @@ func.func @head_sums(%rows: memref<4x?x8xf32>, %table: memref<4x8xf32>, %dsink: 
 // CHECK: memref.alloc() {alignment = 64 : i64} : memref<1x16xi32>
 // CHECK: varlen.online_attn_grad kq {{.*}} seen({{.*}}) dk({{.*}} : tensor<?x8xf32>) dv({{.*}} : tensor<?x8xf32>) scale
 // CHECK-COUNT-2: bufferization.materialize_in_destination
-// CHECK: vector.store %{{.*}}, %[[DV]]
-// CHECK: vector.store %{{.*}}, %[[DK]]
+// CHECK: %[[TODV:.*]] = memref.subview %[[DV]]
+// CHECK: linalg.copy {{.*}} outs(%[[TODV]]
+// CHECK: %[[TODK:.*]] = memref.subview %[[DK]]
+// CHECK: linalg.copy {{.*}} outs(%[[TODK]]
+// CHECK: %[[TOTWICE:.*]] = memref.subview %[[TWICE]]
+// CHECK: linalg.generic {{.*}} outs(%[[TOTWICE]]
 // CHECK: arith.mulf
-// CHECK: vector.store %{{.*}}, %[[TWICE]]
 func.func @keys(%q: memref<?x2x8xf32>, %k: memref<?x1x8xf32>, %dk: memref<?x1x8xf32>, %dv: memref<?x1x8xf32>, %twice: memref<?x1x8xf32>, %cu: memref<?xi32>, %n: index) {
   %zero = arith.constant 0.0 : f32
   %c1 = arith.constant 1 : index

@@ -37,14 +37,19 @@
 // CHECK: %[[STATES:.*]] = arith.select %[[WHOLE]], %{{.*}} : memref<?x48x16xf32>
 // CHECK: %[[MS:.*]] = arith.select %[[WHOLE]], %{{.*}} : memref<?x2x16xf32>
 // CHECK: %[[LS:.*]] = arith.select %[[WHOLE]], %{{.*}} : memref<?x2x16xf32>
-// Two panels at most; eight queries at a time are transposed.
+// Two panels at most. Rows are copied token by token, those of two heads at once,
+// and end with zeros; whole vectors of queries become columns.
 // CHECK: scf.for %[[PANEL0:[^ ]*]] = %c0 to %{{.*}} step %c1
+// CHECK: %[[QROWS:.*]] = memref.alloc() {alignment = 64 : i64} : memref<16x16xf32>
+// CHECK: scf.for
+// CHECK: %[[QTOKEN:.*]] = memref.subview %[[Q]][%{{.*}}, %{{.*}}, 0] [1, %[[MEMBERS:.*]], 16] [1, 1, 1]
+// CHECK: %[[QPART:.*]] = memref.subview %[[QROWS]][%{{.*}}, 0] [%[[MEMBERS]], 16]
+// CHECK: linalg.copy ins(%[[QTOKEN]] {{.*}} outs(%[[QPART]]
+// CHECK: linalg.fill
 // CHECK: %[[QP:.*]] = memref.subview %[[QT]][%[[PANEL0]], 0, 0] [1, 16, 16]
-// CHECK: scf.for %{{.*}} = %c0 to %{{.*}} step %c8
-// CHECK: scf.for %{{.*}} = %c0 to %c16 step %c8
-// CHECK-COUNT-8: vector.load %[[Q]]
-// CHECK-COUNT-24: vector.shuffle
-// CHECK-COUNT-8: vector.store {{.*}}, %[[QP]]
+// CHECK: %[[QUSED:.*]] = memref.subview %[[QROWS]][0, 0] [%[[WIDTH:[^ ]*]], 16]
+// CHECK: %[[QCOLUMNS:.*]] = memref.subview %[[QP]][0, 0] [16, %[[WIDTH]]]
+// CHECK: linalg.transpose ins(%[[QUSED]] {{.*}} outs(%[[QCOLUMNS]] {{.*}} permutation = [1, 0]
 // The keys that each query sees; vectors without a query see none.
 // CHECK: memref.store %{{.*}}, %[[LO]]
 // CHECK: memref.store %{{.*}}, %[[HI]]
@@ -59,11 +64,11 @@
 // CHECK: %[[M:.*]] = memref.subview %[[MS]][%{{.*}}, 0, 0] [1, 2, 16]
 // CHECK: %[[L:.*]] = memref.subview %[[LS]][%{{.*}}, 0, 0] [1, 2, 16]
 // CHECK: %[[ACC0:.*]] = memref.subview %[[ACC]][%{{.*}}, 0] [24, 16]
-// CHECK: vector.store %{{.*}}, %[[ACC0]]
+// CHECK: linalg.fill ins({{.*}} outs(%[[ACC0]]
 // CHECK: %[[M0:.*]] = memref.subview %[[M]][%{{.*}}, 0] [1, 16]
-// CHECK: vector.store %{{.*}}, %[[M0]]
+// CHECK: linalg.fill ins({{.*}} outs(%[[M0]]
 // CHECK: %[[L0:.*]] = memref.subview %[[L]][%{{.*}}, 0] [1, 16]
-// CHECK: vector.store %{{.*}}, %[[L0]]
+// CHECK: linalg.fill ins({{.*}} outs(%[[L0]]
 // The kv blocks of the tile; a copy unless one panel reads it and it is whole.
 // CHECK: scf.for %[[K0:.*]] = %{{.*}} to %{{.*}} step %c32
 // CHECK: %[[NEXT:.*]] = arith.addi %[[K0]],
@@ -71,8 +76,12 @@
 // CHECK: scf.if %{{.*}} -> (memref<?x16xf32, strided<[?, 1], offset: ?>>, memref<?x24xf32, strided<[?, 1], offset: ?>>)
 // CHECK: memref.subview %[[K]]
 // CHECK: } else {
-// CHECK: vector.load %[[K]]
-// CHECK: vector.load %[[V]]
+// CHECK: %[[KROWS:.*]] = memref.subview %[[K]]
+// CHECK: linalg.copy ins(%[[KROWS]]
+// CHECK: linalg.fill
+// CHECK: %[[VROWS:.*]] = memref.subview %[[V]]
+// CHECK: linalg.copy ins(%[[VROWS]]
+// CHECK: linalg.fill
 // CHECK: scf.yield
 // One panel asks for the next block: of each row every cache line.
 // CHECK: scf.if %[[PANEL]] {
@@ -103,12 +112,15 @@
 // CHECK: %[[O:.*]], %[[E:.*]] = varlen.online_finish kq %[[ACCT]], %{{.*}}, %{{.*}} scale 2.500000e-01 : tensor<24x8xf32>, tensor<1x8xf32>
 // CHECK: bufferization.materialize_in_destination %[[E]] in restrict writable %[[ES]]
 // CHECK: bufferization.materialize_in_destination %[[O]] in restrict writable %[[ROWS]] : (tensor<8x24xf32>,
-// CHECK: vector.load %[[END]]
-// CHECK: vector.store %{{.*}}, %[[OUT]]
+// CHECK: %[[OROWS:.*]] = memref.alloc() {alignment = 64 : i64} : memref<16x24xf32>
+// CHECK: linalg.transpose ins({{.*}}) outs({{.*}}) permutation = [1, 0]
+// CHECK: %[[OTOKEN:.*]] = memref.subview %[[OUT]]
+// CHECK: linalg.copy ins({{.*}}) outs(%[[OTOKEN]]
 // CHECK: %[[X:.*]] = memref.load %[[LSES]]
 // CHECK: memref.store %[[X]], %[[LSE]]
 // CHECK: } else {
-// CHECK: vector.store %cst{{.*}}, %[[OUT]]
+// CHECK: %[[UNUSED:.*]] = memref.subview %[[OUT]]
+// CHECK: linalg.fill ins(%cst{{.*}} outs(%[[UNUSED]]
 // CHECK: memref.store %cst{{.*}}, %[[LSE]]
 // CHECK: memref.dealloc %[[TILES]]
 func.func @full(%q: memref<?x4x16xf32>, %k: memref<?x2x16xf32>, %v: memref<?x2x24xf32>, %cu: memref<?xi32>, %out: memref<?x4x24xf32>, %lse: memref<4x?xf32>) {
@@ -140,12 +152,12 @@ func.func @whole(%q: memref<?x4x16xf32>, %k: memref<?x2x16xf32>, %v: memref<?x2x
 // CHECK-LABEL: @converted
 // CHECK-SAME: %[[Q:[^:]*]]: memref<?x1x8xbf16>, %[[K:[^:]*]]: memref<?x1x8xbf16>
 // CHECK: varlen.online_finish qk
-// CHECK: vector.load %[[Q]]
-// CHECK: arith.extf %{{.*}} : vector<8xbf16> to vector<8xf32>
-// CHECK: vector.load %[[K]]
-// CHECK: arith.extf
+// CHECK: %[[QROWS:.*]] = memref.subview %[[Q]]
+// CHECK: linalg.copy ins(%[[QROWS]] : memref<?x8xbf16, {{.*}}>) outs(%{{.*}} : memref<?x8xf32,
+// CHECK: %[[KROWS:.*]] = memref.subview %[[K]]
+// CHECK: linalg.copy ins(%[[KROWS]] : memref<?x8xbf16, {{.*}}>) outs(%{{.*}} : memref<?x8xf32,
 // CHECK: varlen.online_attn kq ins({{.*}} : tensor<8x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>)
-// CHECK: arith.truncf %{{.*}} : vector<8xf32> to vector<8xbf16>
+// CHECK: linalg.copy ins(%{{.*}} : memref<?x8xf32, {{.*}}>) outs(%{{.*}} : memref<?x8xbf16,
 func.func @converted(%q: memref<?x1x8xbf16>, %k: memref<?x1x8xbf16>, %v: memref<?x1x8xbf16>, %cu: memref<?xi32>, %out: memref<?x1x8xbf16>, %lse: memref<1x?xf32>) {
   varlen.attn %q, %k, %v, %cu, %cu outs(%out, %lse) {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 1, kv_block = 16, kv = copy>} : (memref<?x1x8xbf16>, memref<?x1x8xbf16>, memref<?x1x8xbf16>, memref<?xi32>, memref<?xi32>, memref<?x1x8xbf16>, memref<1x?xf32>) -> ()
   return
@@ -157,8 +169,13 @@ func.func @converted(%q: memref<?x1x8xbf16>, %k: memref<?x1x8xbf16>, %v: memref<
 // interleaved.
 
 // CHECK-LABEL: @pairs
-// CHECK: vector.bitcast %{{.*}} : vector<16xbf16> to vector<8xi32>
-// CHECK: vector.interleave
+// CHECK: linalg.transpose ins(%{{.*}} : memref<?x8x2xbf16, {{.*}}>) outs(%{{.*}} : memref<8x?x2xbf16, {{.*}}>) permutation = [1, 0, 2]
+// CHECK: linalg.transpose ins(%{{.*}} : memref<?x2x16xbf16, {{.*}}>) outs(%{{.*}} : memref<?x16x2xbf16, {{.*}}>) permutation = [0, 2, 1]
+// The last row of an odd number of rows has zeros beside it.
+// CHECK: scf.if
+// CHECK: linalg.copy
+// CHECK: linalg.fill
+// CHECK: linalg.transpose {{.*}} permutation = [0, 2, 1]
 // CHECK: %[[QT:.*]] = varlen.to_tile %{{.*}} as column_pairs : memref<8x16xbf16, {{.*}}> to tensor<8x16xbf16>
 // CHECK: %[[VT:.*]] = varlen.to_tile %{{.*}} as row_pairs : memref<?x32xbf16, {{.*}}> to tensor<?x16xbf16>
 // CHECK: varlen.online_attn kq ins(%[[QT]], %{{.*}}, %[[VT]] : tensor<8x16xbf16>, tensor<?x16xbf16>, tensor<?x16xbf16>)
@@ -196,18 +213,19 @@ func.func @sink(%q: memref<?x2x8xf32>, %k: memref<?x1x8xf32>, %v: memref<?x1x8xf
 
 // CHECK-LABEL: @loops
 // CHECK-SAME: %[[OUT:[a-z0-9]*]]: memref<?x2x8xf32>, %[[COPY:[a-z0-9]*]]: memref<?x2x8xf16>
-// CHECK-DAG: %[[START:.*]] = arith.constant dense<-8.50705917E+37> : vector<8xf32>
-// CHECK-DAG: %[[ONE:.*]] = arith.constant dense<1.000000e+00> : vector<8xf32>
-// CHECK-DAG: %[[THREE:.*]] = arith.constant dense<3.000000e+00> : vector<8xf16>
+// CHECK-DAG: %[[START:.*]] = arith.constant -8.50705917E+37 : f32
+// CHECK-DAG: %[[ONE:.*]] = arith.constant 1.000000e+00 : f32
+// CHECK-DAG: %[[THREE:.*]] = arith.constant 3.000000e+00 : f16
 // CHECK: varlen.work_tiles {{.*}} mask <causal> block_m 16
-// CHECK: vector.store %[[START]]
+// CHECK: linalg.fill ins(%[[START]] : f32)
 // CHECK: varlen.online_attn kq {{.*}} scale 5.000000e-01 {my.note}
-// CHECK: vector.store %{{.*}}, %[[OUT]]
-// CHECK: arith.truncf
-// CHECK: vector.store %{{.*}}, %[[COPY]]
+// CHECK: %[[OUTROWS:.*]] = memref.subview %[[OUT]]
+// CHECK: linalg.copy ins(%{{.*}} : memref<?x8xf32, {{.*}}>) outs(%[[OUTROWS]]
+// CHECK: %[[COPYROWS:.*]] = memref.subview %[[COPY]]
+// CHECK: linalg.copy ins(%{{.*}} : memref<?x8xf32, {{.*}}>) outs(%[[COPYROWS]]
 // CHECK: } else {
-// CHECK: vector.store %[[ONE]], %[[OUT]]
-// CHECK: vector.store %[[THREE]], %[[COPY]]
+// CHECK: linalg.fill ins(%[[ONE]] : f32)
+// CHECK: linalg.fill ins(%[[THREE]] : f16)
 // CHECK-NOT: varlen.batch
 func.func @loops(%q: memref<?x2x4xf32>, %k: memref<?x1x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %copy: memref<?x2x8xf16>, %cu: memref<?xi64>, %tq: index, %tk: index, %one: index, %group: index) {
   %acc0, %m0, %l0 = varlen.online_init kq scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
@@ -303,7 +321,9 @@ func.func @times(%cu: memref<?xi32>, %n: index, %x: memref<4x?xf32>, %y: memref<
 // CHECK: %[[O:.*]], %[[E:.*]] = varlen.online_finish kq
 // CHECK: bufferization.materialize_in_destination %[[E]] in restrict writable %[[LSE:.*]] :
 // CHECK: bufferization.materialize_in_destination %[[O]]
-// CHECK: vector.load %[[ACCS]]
+// CHECK: %[[ROWS:.*]] = memref.alloc() {alignment = 64 : i64} : memref<8x8xf32>
+// CHECK: %[[COLUMNS:.*]] = memref.subview %[[ACCS]]
+// CHECK: linalg.transpose ins(%[[COLUMNS]]
 // CHECK: memref.load %[[MS]]
 // CHECK: memref.store %{{.*}}, %[[MOST]]
 func.func @largest_scores(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %most: memref<2x?xf32>) {

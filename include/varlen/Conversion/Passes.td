@@ -55,7 +55,9 @@ def ConvertVarlenToCPU : Pass<"convert-varlen-to-cpu", "::mlir::ModuleOp"> {
     `varlen.work_tiles` makes. A tile is cut into panels of as many queries as
     the micro-kernel of its `#varlen.cpu_schedule` has lanes, and its values into
     scratch: q as columns, packed when a panel begins, the state of the loop over
-    blocks where it stays until that loop ends.
+    blocks where it stays until that loop ends. Rows move between memory and scratch by
+    `linalg.copy`, `linalg.fill` and `linalg.transpose` on views, one view for all rows
+    where a token has one head in the tile, else one for each token.
 
     A block of keys is copied once for all panels, with zeros behind its last
     key; where a tile has one panel it is read in place if nothing has to be
@@ -131,8 +133,9 @@ def ConvertVarlenToCPU : Pass<"convert-varlen-to-cpu", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
     "::mlir::bufferization::BufferizationDialect", "::mlir::func::FuncDialect",
-    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
-    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
+    "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"];
   let statistics = [
     Statistic<"numConverted", "converted", "Loops over tiles made parallel loops">];
 }

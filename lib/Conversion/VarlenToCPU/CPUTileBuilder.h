@@ -99,43 +99,40 @@ public:
   Value load(ArrayRef<TileCopy> copies, int64_t rows, int64_t columns);
   void store(Value tile, Value memref);
 
-  // Moves between packed tensors and scratch, in CPUTileMemory.cpp. Everything
-  // is converted to and from the type of the scratch on the way.
+  // Moves between packed tensors and scratch, in CPUTileMemory.cpp, as linalg
+  // on views. Everything is converted to the type of its destination.
 
-  /// Reads `lanes` rows source[row, head, :] (one for each pair from `first`
-  /// on, none past `last`) and writes them as columns of destination from
-  /// `columnOffset` on, which has source's innermost extent as rows. With
-  /// `bf16Pairs` two neighbours in a row become one element of a column.
-  void emitPackColumns(Value source, const RowMap &map, Value first, Value last,
-                       Value destination, Value columnOffset, bool bf16Pairs);
-  /// The way back: columns of `source` become rows destination[row, head, :].
-  /// Lanes past `last` must hold the same values as the lane of `last`, and
-  /// write them again.
-  void emitUnpackColumns(Value source, Value rowOffset, Value columnOffset,
-                         const RowMap &map, Value first, Value last,
-                         Value destination);
+  /// Calls `body` with views of rows memory[row, head, :], the number of the
+  /// first one, and how many they are: one view where a token has one pair,
+  /// else one for each token.
+  void
+  forEachView(Value memory, const RowRange &rows,
+              function_ref<void(Value view, Value from, Value count)> body);
+  /// The rows of pairs with a group of 1, as those of keys.
+  Value emitRowsInPlace(Value source, const RowRange &rows);
   /// Asks for rows source[row, head, :], into the second-level cache: the first
   /// has room for fewer, and for fewer misses.
   void emitPrefetchRows(Value source, const RowRange &rows);
   /// Copies rows source[row, head, :] to destination[i, :], and makes
   /// destination rows rows.count .. paddedRows, and columns that source does
   /// not have, zero.
-  void emitCopyRows(Value source, const RowRange &rows, Value paddedRows,
+  void emitReadRows(Value source, const RowRange &rows, Value paddedRows,
                     Value destination);
-  /// The same, so that element d of rows 2 j and 2 j + 1 become
-  /// destination[j, 2 d] and [j, 2 d + 1]; paddedRows is even.
-  void emitPairRows(Value source, const RowRange &rows, Value paddedRows,
-                    Value destination);
-  /// The way back: rows of `source`, times `factor` where that is not null,
-  /// become rows destination[row, head, :].
+  /// The same for bf16 rows with a group of 1, so that element d of rows 2 j
+  /// and 2 j + 1 become destination[j, 2 d] and [j, 2 d + 1]; paddedRows is
+  /// even.
+  void emitReadPairs(Value source, const RowRange &rows, Value paddedRows,
+                     Value destination);
+  /// Copies the first `count` rows of a matrix to scratch of another order than
+  /// rows; of pairs of rows `count` is even.
+  void emitReorder(Value rows, TileOrder order, Value count, Value destination);
+  /// Rows of `source`, times `factor` where that is not null, become rows
+  /// destination[row, head, :].
   void emitStoreRows(Value source, Value factor, const RowRange &rows,
                      Value destination);
   /// Makes rows destination[row, head, :] `value`.
   void emitFillRows(double value, const RowRange &rows, Value destination);
-  /// Makes the first `rows` rows of a scratch tile `value`.
-  void emitFill(double value, Value tile, Value rows);
-  /// Rows source[row, head, :] of one head, as those of keys, where they are.
-  Value emitRowsInPlace(Value source, const RowRange &rows);
+  void emitFill(double value, Value memory);
 
   ImplicitLocOpBuilder &b;
   IndexBuilder index;
@@ -148,14 +145,6 @@ public:
   bool pairs;
   /// Element type of the factors of products.
   FloatType tileElement;
-
-private:
-  /// Calls `body` with the number, the row and the head of each pair.
-  void forEachRow(const RowRange &rows,
-                  function_ref<void(Value i, Value row, Value head)> body);
-  /// Stores a number to elements [begin, end) of a row, `most` at once.
-  void emitFillRun(double value, Value memory, ValueRange row, int64_t begin,
-                   int64_t end, int64_t most);
 };
 
 } // namespace mlir::varlen

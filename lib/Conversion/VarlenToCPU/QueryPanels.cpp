@@ -81,8 +81,7 @@ void QueryPanels::storeNumber(Value number, const Slab &slab, const Panel &at,
 }
 
 void QueryPanels::fill(const Slab &slab, const Panel &at, double value) {
-  Value values = view(slab, at);
-  emitFill(value, values, index.dim(values, 0));
+  emitFill(value, view(slab, at));
 }
 
 /// The memory and the place of a number of a pair.

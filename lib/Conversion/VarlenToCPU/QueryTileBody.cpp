@@ -9,6 +9,7 @@
 #include "QueryTileBody.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -265,14 +266,17 @@ void QueryTileBody::emitWrite(WriteOp write, const Panel &at) {
     return emitWriteNumbers(write, at);
   Value destination = write.getDestination();
   Slab slab = slabOf(write.getValues().front());
-  if (!isKQ())
-    return emitStoreRows(slab.memory, /*factor=*/Value(),
-                         {tile.pairs, at.first, at.rows}, destination);
-  Value row = index.mul(at.number, slab.perQuery);
-  loop(index.constant(0), at.rows, lanes, [&](Value column) {
-    emitUnpackColumns(slab.memory, row, column, tile.pairs,
-                      index.add(at.first, column), lastPair(), destination);
-  });
+  Value rows = view(slab, at);
+  if (isKQ()) {
+    // By whole vectors.
+    Value count = index.roundUp(at.rows, lanes);
+    Value all = CPUTileBuilder::allocate({size, slab.perQuery}, compute);
+    rows = rowView(all, b.getIndexAttr(0), count);
+    linalg::TransposeOp::create(b, view(slab, at, index.constant(0), count),
+                                rows, ArrayRef<int64_t>{1, 0});
+  }
+  emitStoreRows(rows, /*factor=*/Value(), {tile.pairs, at.first, at.rows},
+                destination);
 }
 
 void QueryTileBody::emitUnused() {

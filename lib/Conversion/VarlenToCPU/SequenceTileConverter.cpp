@@ -261,7 +261,7 @@ void SequenceTileConverter::emitBefore(const Cell &cell) {
                                 ValueRange{zero, at});
       });
     else if (!sum.ofKeys)
-      emitFill(0.0, rowView(sum.memory, cell.firstRow, rows), rows);
+      emitFill(0.0, rowView(sum.memory, cell.firstRow, rows));
   if (!score->isEmpty())
     loop(cell.firstRow, end, 1,
          [&](Value pair) { score->store(queriesAt(zero), pair); });
@@ -304,7 +304,8 @@ void SequenceTileConverter::emitItem(const Cell &cell) {
     branch(cell.endsQueries, [&] { emitAfter(cell); });
   };
   auto unseen = [&] {
-    emitUnseen(blockBody, keyRows(zero, tile.kRows));
+    // Rows of no sequence have -1 keys.
+    emitUnseen(blockBody, keyRows(zero, index.max(tile.kRows, 0)));
     emitUnseen(body, {tile.pairs, zero, tile.rows});
   };
   branch(index.less(tile.kBegin, tile.kEnd), seen, unseen);
@@ -324,7 +325,7 @@ void SequenceTileConverter::emitBlock(const Cell &cell, Value number) {
   branch(cell.beginsKeys, [&] {
     for (const Sum &sum : sums)
       if (sum.ofKeys)
-        emitFill(0.0, sum.ofBlock, padded);
+        emitFill(0.0, rowView(sum.ofBlock, b.getIndexAttr(0), padded));
     for (auto clear : ops.blocks.getBody()->getOps<ClearOp>())
       emitClear(clear, keyRows(block.k0, block.keys));
   });

@@ -92,37 +92,30 @@ void StepFactors::allocateKeys() {
 //===----------------------------------------------------------------------===//
 
 void StepFactors::pack(const Panel &at) {
-  for (const Factor &factor : factors)
-    if (factor.of.ofQueries)
-      // Rows first: a loop over them has more misses in flight than one that
-      // transposes.
-      for (const Copy &copy : llvm::reverse(factor.copies))
-        packCopy(getSource(factor.of), copy, at);
-}
-
-void StepFactors::packCopy(Value source, const Copy &copy, const Panel &at) {
-  ImplicitLocOpBuilder &b = p.b;
-  IndexBuilder &index = p.index;
-  Value memory = viewQueries(copy, at);
-  RowRange rows = {p.tile.pairs, at.first, at.rows};
-  Value padded = p.isKQ() ? index.constant(p.size) : at.rows;
-  if (copy.order == TileOrder::Rows)
-    return p.emitCopyRows(source, rows, padded, memory);
-  if (copy.order == TileOrder::RowPairs)
-    return p.emitPairRows(source, rows, padded, memory);
-  int64_t perColumn = copy.order == TileOrder::ColumnPairs ? 2 : 1;
-  p.loop(index.constant(0), at.rows, p.lanes, [&](Value column) {
-    p.emitPackColumns(source, rows.map, index.add(at.first, column),
-                      p.lastPair(), memory, index.mul(column, perColumn),
-                      perColumn == 2);
-  });
-  // Of rows columns past the head size are made zero, of columns rows here.
-  int64_t whole = memoryType(source).getDimSize(2) / perColumn;
-  int64_t past = memoryType(memory).getDimSize(0) - whole;
-  if (past != 0)
-    p.emitFill(0.0,
-               p.rowView(memory, b.getIndexAttr(whole), b.getIndexAttr(past)),
-               index.constant(past));
+  Value all = p.isKQ() ? p.index.constant(p.size) : at.rows;
+  // Columns are read by whole vectors that have a query.
+  Value columns = p.index.roundUp(at.rows, p.lanes);
+  auto isByRows = [](const Copy &copy) {
+    return copy.order == TileOrder::Rows || copy.order == TileOrder::RowPairs;
+  };
+  for (const Factor &factor : factors) {
+    if (!factor.of.ofQueries)
+      continue;
+    // Rows first: a loop over them has more misses in flight than one that
+    // transposes.
+    Value rows;
+    for (const Copy &copy : factor.copies)
+      if (copy.order == TileOrder::Rows)
+        rows = viewQueries(copy, at);
+    if (!rows)
+      rows = p.allocate({p.size, factor.columns}, element);
+    p.emitReadRows(getSource(factor.of), {p.tile.pairs, at.first, at.rows},
+                   llvm::any_of(factor.copies, isByRows) ? all : columns, rows);
+    for (const Copy &copy : factor.copies)
+      if (copy.order != TileOrder::Rows)
+        p.emitReorder(rows, copy.order, isByRows(copy) ? all : columns,
+                      viewQueries(copy, at));
+  }
 }
 
 Value StepFactors::viewQueries(const Copy &copy, const Panel &at) {
@@ -150,8 +143,8 @@ void StepFactors::readCopy(const Factor &factor, Copy &copy,
   Value source = getSource(factor.of);
   copy.rows = copy.memory;
   if (copy.order == TileOrder::RowPairs)
-    return p.emitPairRows(source, keys, padded, copy.memory);
-  auto emitCopy = [&] { p.emitCopyRows(source, keys, padded, copy.memory); };
+    return p.emitReadPairs(source, keys, padded, copy.memory);
+  auto emitCopy = [&] { p.emitReadRows(source, keys, padded, copy.memory); };
   if (!inPlace || elementOf(source) != element)
     return emitCopy();
   auto layout = StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic,

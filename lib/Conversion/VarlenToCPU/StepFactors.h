@@ -60,7 +60,6 @@ private:
 
   /// The copies of all factors of queries, or of keys.
   SmallVector<std::pair<Factor *, Copy *>> getCopies(bool ofQueries);
-  void packCopy(Value source, const Copy &copy, const Panel &at);
   void readCopy(const Factor &factor, Copy &copy, const RowRange &keys,
                 Value padded, Value inPlace);
   /// The part of a copy that a step reads.

@@ -54,7 +54,8 @@ void varlen::moveIndices(OpBuilder &b, linalg::GenericOp op,
   }
 }
 
-/// Loops are parallel as far as the last result has them.
+/// Loops are parallel as far as the last result has them. Results are those of
+/// tensors.
 static linalg::GenericOp
 createGeneric(ImplicitLocOpBuilder &b, ValueRange inputs, ValueRange inits,
               ArrayRef<AffineMap> maps,
@@ -64,8 +65,10 @@ createGeneric(ImplicitLocOpBuilder &b, ValueRange inputs, ValueRange inits,
     loops.push_back(maps.back().isFunctionOfDim(dim)
                         ? utils::IteratorType::parallel
                         : utils::IteratorType::reduction);
+  auto results = llvm::make_filter_range(inits.getTypes(),
+                                         llvm::IsaPred<RankedTensorType>);
   return linalg::GenericOp::create(
-      b, inits.getTypes(), inputs, inits, maps, loops,
+      b, llvm::to_vector_of<Type>(results), inputs, inits, maps, loops,
       [&](OpBuilder &nested, Location loc, ValueRange arguments) {
         ImplicitLocOpBuilder inner(loc, nested);
         linalg::YieldOp::create(inner, body(inner, arguments));
@@ -86,7 +89,7 @@ Value varlen::emitGeneric(
 linalg::GenericOp varlen::emitElementwise(
     ImplicitLocOpBuilder &b, ValueRange inputs, ValueRange inits,
     function_ref<Values(ImplicitLocOpBuilder &, ValueRange)> body) {
-  int64_t rank = cast<RankedTensorType>(inits[0].getType()).getRank();
+  int64_t rank = cast<ShapedType>(inits[0].getType()).getRank();
   SmallVector<AffineMap> maps(inputs.size() + inits.size(),
                               b.getMultiDimIdentityMap(rank));
   return createGeneric(b, inputs, inits, maps, body);
