@@ -65,16 +65,28 @@ Value varlen::emitContract(ImplicitLocOpBuilder &b, Value lhs, Value rhs,
 }
 
 Value StepBuilder::elementwise(ValueRange inputs, Value init, Body body) {
+  return elementwiseTiles(inputs, init,
+                          [&](ImplicitLocOpBuilder &inner, ValueRange args) {
+                            return SmallVector<Value>{body(inner, args)};
+                          })
+      .front();
+}
+
+SmallVector<Value> StepBuilder::elementwiseTiles(ValueRange inputs,
+                                                 ValueRange inits,
+                                                 TilesBody body) {
   Region region;
   Block &block = region.emplaceBlock();
   for (Value input : inputs)
     block.addArgument(elementOf(input), b.getLoc());
-  block.addArgument(elementOf(init), b.getLoc());
+  for (Value init : inits)
+    block.addArgument(elementOf(init), b.getLoc());
   // A block without a parent does not know its context.
   ImplicitLocOpBuilder inner(b.getLoc(), b.getContext());
   inner.setInsertionPointToStart(&block);
   linalg::YieldOp::create(
-      inner, body(inner, ValueRange(block.getArguments()).drop_back()));
+      inner,
+      body(inner, ValueRange(block.getArguments()).drop_back(inits.size())));
   // What no number is computed from would be kept in memory, or in registers,
   // for nothing.
   eraseDeadOps(block);
@@ -90,18 +102,19 @@ Value StepBuilder::elementwise(ValueRange inputs, Value init, Body body) {
   SmallVector<AffineMap> maps;
   for (Value input : used)
     maps.push_back(tileMap(input));
-  maps.push_back(tileMap(init));
+  for (Value init : inits)
+    maps.push_back(tileMap(init));
   // A statistic is a tile of its own: one column (or row) per query.
   if (llvm::all_of(used, [&](Value input) {
         return cast<RankedTensorType>(input.getType()).getShape() ==
-               cast<RankedTensorType>(init.getType()).getShape();
+               cast<RankedTensorType>(inits.front().getType()).getShape();
       }))
     maps.assign(maps.size(), b.getMultiDimIdentityMap(2));
   SmallVector<utils::IteratorType> iterators(2, utils::IteratorType::parallel);
-  auto generic = linalg::GenericOp::create(b, TypeRange{init.getType()}, used,
-                                           ValueRange{init}, maps, iterators);
+  auto generic = linalg::GenericOp::create(b, TypeRange(inits), used, inits,
+                                           maps, iterators);
   generic.getRegion().takeBody(region);
-  return generic.getResult(0);
+  return SmallVector<Value>(generic.getResults());
 }
 
 Value StepBuilder::reduce(ValueRange inputs, Value init, Body combine) {
@@ -189,16 +202,18 @@ Value StepBuilder::hide(Value scores, Value lo, Value hi, Value k0, Value whole,
       });
 }
 
-Value StepBuilder::overScores(const ScoreInputs &of, Value products,
-                              ValueRange more, Value init, ScoreBody body) {
+SmallVector<Value> StepBuilder::overScores(const ScoreInputs &of,
+                                           Value products, ValueRange more,
+                                           ValueRange inits,
+                                           ScoreTilesBody body) {
   SmallVector<Value> inputs = {products};
   llvm::append_range(inputs, more);
   if (of.position)
     inputs.push_back(of.position);
   llvm::append_range(inputs, of.captures);
   llvm::append_range(inputs, of.rows);
-  return elementwise(
-      inputs, init, [&](ImplicitLocOpBuilder &inner, ValueRange args) -> Value {
+  return elementwiseTiles(
+      inputs, inits, [&](ImplicitLocOpBuilder &inner, ValueRange args) {
         ValueRange ofMore = args.slice(1, more.size());
         ValueRange rest = args.drop_front(1 + more.size());
         // Without positions they are not read.
@@ -239,13 +254,16 @@ Value StepBuilder::multiply(ImplicitLocOpBuilder &inner, Value lhs, Value rhs) {
   return arith::MulFOp::create(inner, lhs, rhs);
 }
 
-Value StepBuilder::unlessHidden(ImplicitLocOpBuilder &inner, Block *region,
-                                const ScorePoint &point, Value value,
-                                double hidden) {
+SmallVector<Value> StepBuilder::unlessHidden(ImplicitLocOpBuilder &inner,
+                                             Block *region,
+                                             const ScorePoint &point,
+                                             ValueRange values, double hidden) {
   Value visible = emitVisible(inner, region, point);
   if (!visible)
-    return value;
+    return SmallVector<Value>(values);
   Value otherwise =
       arith::ConstantOp::create(inner, inner.getFloatAttr(compute, hidden));
-  return arith::SelectOp::create(inner, visible, value, otherwise);
+  return llvm::map_to_vector(values, [&](Value value) -> Value {
+    return arith::SelectOp::create(inner, visible, value, otherwise);
+  });
 }

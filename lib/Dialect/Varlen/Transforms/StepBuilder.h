@@ -56,6 +56,11 @@ public:
     return emitContract(b, lhs, rhs, init, lhsDims, rhsDims);
   }
   Value elementwise(ValueRange inputs, Value init, Body body);
+  /// Several tiles of one operation, of one shape.
+  using TilesBody =
+      function_ref<SmallVector<Value>(ImplicitLocOpBuilder &, ValueRange)>;
+  SmallVector<Value> elementwiseTiles(ValueRange inputs, ValueRange inits,
+                                      TilesBody body);
   /// A statistic of each query that a statistic, or several, say.
   Value perQuery(ValueRange inputs, Body body) {
     return elementwise(inputs, empty(inputs[0], compute), body);
@@ -81,10 +86,24 @@ public:
   template <typename Step>
   Value overScores(Step step, Value products, ValueRange more, Value init,
                    ScoreBody body) {
+    return overScoresTiles(step, products, more, init,
+                           [&](ImplicitLocOpBuilder &inner,
+                               const ScorePoint &point, ValueRange more) {
+                             return SmallVector<Value>{
+                                 body(inner, point, more)};
+                           })
+        .front();
+  }
+  /// The same with several results.
+  using ScoreTilesBody = function_ref<SmallVector<Value>(
+      ImplicitLocOpBuilder &, const ScorePoint &, ValueRange more)>;
+  template <typename Step>
+  SmallVector<Value> overScoresTiles(Step step, Value products, ValueRange more,
+                                     ValueRange inits, ScoreTilesBody body) {
     ScoreInputs inputs{step.getScoreBody(), step.getPosition(),
                        step.getFirstKey(),  step.getCaptures(),
                        step.getTables(),    step.getRows()};
-    return overScores(inputs, products, more, init, body);
+    return overScores(inputs, products, more, inits, body);
   }
   /// The scores that a step makes of products.
   template <typename Step> Value score(Step step, Value products) {
@@ -95,7 +114,7 @@ public:
         step, products, {}, empty(products, compute),
         [&](ImplicitLocOpBuilder &inner, const ScorePoint &point, ValueRange) {
           Value score = emitScore(inner, region, point);
-          return unlessHidden(inner, region, point, score, -kInfinity);
+          return unlessHidden(inner, region, point, score, -kInfinity).front();
         });
   }
   /// Probabilities times the factor that the score region has of each, written
@@ -113,9 +132,10 @@ public:
                           emitFactor(inner, region, point));
         });
   }
-  /// `value`, or `hidden` where the score region hides the key.
-  Value unlessHidden(ImplicitLocOpBuilder &inner, Block *region,
-                     const ScorePoint &point, Value value, double hidden);
+  /// `values`, or `hidden` where the score region hides the key.
+  SmallVector<Value> unlessHidden(ImplicitLocOpBuilder &inner, Block *region,
+                                  const ScorePoint &point, ValueRange values,
+                                  double hidden);
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
   /// The score tile with `hidden` where `step` hides a key from a query,
   /// written to `init` if that is not null.
@@ -153,8 +173,9 @@ private:
     Value position, firstKey;
     ValueRange captures, tables, rows;
   };
-  Value overScores(const ScoreInputs &of, Value products, ValueRange more,
-                   Value init, ScoreBody body);
+  SmallVector<Value> overScores(const ScoreInputs &of, Value products,
+                                ValueRange more, ValueRange inits,
+                                ScoreTilesBody body);
   static Value multiply(ImplicitLocOpBuilder &inner, Value lhs, Value rhs);
 };
 

@@ -121,9 +121,10 @@ private:
   Value scoreGradients(Value products, Value p, Value pTimesFactor, Value dp,
                        bool hides, SmallVectorImpl<Value> &dcaptures,
                        Value init = {});
-  /// The cotangents of an argument of the score region, or of a lookup in it,
-  /// for those of scores, written to `init` if that is not null.
-  Value pullBack(Value products, Value dscores, Value source, Value init = {});
+  /// The cotangents of arguments of the score region, or of lookups in it, for
+  /// those of scores, written to `inits`.
+  SmallVector<Value> pullBack(Value products, Value dscores, ValueRange sources,
+                              ValueRange inits);
   /// Adds to the gradient of a table, a capture, what its lookups do.
   void addToTable(Value products, Value dscores, unsigned capture, bool hides,
                   Value gradient, Value rows);
@@ -352,37 +353,46 @@ Value OnlineAttnGradBuilder::probabilities(Value products, bool hides,
   return hides ? hide(step, p, 0.0, init) : p;
 }
 
-Value OnlineAttnGradBuilder::pullBack(Value products, Value dscores,
-                                      Value source, Value init) {
-  return overScores(
-      step, products, dscores, init ? init : empty(products, compute),
+SmallVector<Value> OnlineAttnGradBuilder::pullBack(Value products,
+                                                   Value dscores,
+                                                   ValueRange sources,
+                                                   ValueRange inits) {
+  return overScoresTiles(
+      step, products, dscores, inits,
       [&](ImplicitLocOpBuilder &inner, const ScorePoint &point,
           ValueRange more) {
         Block *region = step.getScoreBody();
-        Value cotangent =
-            emitScoreVJP(inner, inner.getLoc(), region, point, more[0], source)
-                .front();
-        return unlessHidden(inner, region, point, cotangent, 0.0);
+        SmallVector<Value> cotangents = emitScoreVJP(
+            inner, inner.getLoc(), region, point, more[0], sources);
+        return unlessHidden(inner, region, point, cotangents, 0.0);
       });
 }
 
 void OnlineAttnGradBuilder::addToTable(Value products, Value dscores,
                                        unsigned capture, bool hides,
                                        Value gradient, Value rows) {
-  for (LookupOp lookup : getScoreLookups(step.getScoreBody(), capture)) {
-    auto pulled = [&] {
-      Value terms = pullBack(products, dscores, lookup.getEntry());
-      return hides ? hide(step, terms, 0.0) : terms;
-    };
-    if (isKeyTable(step.getScoreBody(), capture)) {
-      AddKeysOp::create(b, pulled(), gradient, rows, step.getFirstKey());
+  Block *region = step.getScoreBody();
+  SmallVector<LookupOp> lookups = getScoreLookups(region, capture);
+  if (lookups.empty())
+    return;
+  // The region is computed once for all of them.
+  SmallVector<Value> entries, inits;
+  for (LookupOp lookup : lookups) {
+    entries.push_back(lookup.getEntry());
+    inits.push_back(empty(products, compute));
+  }
+  SmallVector<Value> terms = pullBack(products, dscores, entries, inits);
+  for (auto [number, term] : llvm::enumerate(terms)) {
+    LookupOp lookup = lookups[number];
+    Value values = hides ? hide(step, term, 0.0) : term;
+    if (isKeyTable(region, capture)) {
+      AddKeysOp::create(b, values, gradient, rows, step.getFirstKey());
       continue;
     }
     Value index =
         overScores(step, products, {}, empty(products, b.getI32Type()),
                    [&](ImplicitLocOpBuilder &inner, const ScorePoint &point,
                        ValueRange) { return emitIndex(inner, point, lookup); });
-    Value values = pulled();
     ScatterAddOp::create(b, values, index, gradient, rows);
   }
 }
@@ -423,13 +433,15 @@ Value OnlineAttnGradBuilder::scoreGradients(Value products, Value p,
       continue;
     }
     Value argument = region->getArgument(Captures + number);
-    sums.front() = reduce(unhidden(pullBack(products, ds, argument)),
-                          sums.front(), bodyOfSum);
+    Value cotangent =
+        pullBack(products, ds, argument, empty(products, compute)).front();
+    sums.front() = reduce(unhidden(cotangent), sums.front(), bodyOfSum);
     sums = sums.drop_front();
   }
   if (isPulledBack)
     ds = pullBack(products, ds, region->getArgument(Score),
-                  hides ? Value() : init);
+                  init && !hides ? init : empty(products, compute))
+             .front();
   // A p of 0 does not hide a NaN.
   return hides ? hide(step, ds, 0.0, init) : ds;
 }
