@@ -47,8 +47,8 @@ func.func @attend(%q: tensor<12x4x16xf32> {{varlen.name = "q"}}, %k: tensor<12x2
 """
 
 
-def run(folder, opt, arrays):
-    """The results of each process."""
+def run(folder, opt, arrays, error=None):
+    """The results of each process, or that it ends with an error."""
     source, module = folder / "attn.mlir", folder / "attn-mpi.mlir"
     source.write_text(MODULE)
     subprocess.run([*opt, source, f"--pass-pipeline={PIPELINE}", "-o", module], check=True)
@@ -67,6 +67,9 @@ def run(folder, opt, arrays):
          f"LD_PRELOAD='{preload}' exec {command}"],
         cwd=folder, check=False, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
+    if error:
+        assert result.returncode and error in result.stderr, result.stderr
+        return None
     assert result.returncode == 0, result.stderr
     return [safetensors.read(folder / f"out{rank}.safetensors") for rank in range(PROCESSES)]
 
@@ -84,6 +87,9 @@ def main(folder, *opt):
     arrays |= {"q": normal(ROWS, 4, 16), "k": normal(ROWS, 2, 16), "v": normal(ROWS, 2, 8)}
     arrays["dout"] = normal(ROWS, 4, 8)
     q, k, v, cu, sink, dout = (arrays[name] for name in ("q", "k", "v", "cu", "sink", "dout"))
+    # What is wrong in the whole batch is not hidden by a part of it.
+    wrong = arrays | {"cu": np.array([0, 8, 8, 13], np.int32)}
+    run(folder, opt, wrong, "cu_seqlens_q must end at or before the last row of q")
     parts = run(folder, opt, arrays)
     out, lse = attn(q, k, v, cu, is_causal=True, sink=sink, return_lse=True)
     gradients = attn_grad(dout, q, k, v, out, lse, cu, is_causal=True, sink=sink)

@@ -209,6 +209,65 @@ static Value sumOver(ImplicitLocOpBuilder &b, Value value, GridOp grid,
   return isNarrow ? arith::TruncFOp::create(b, type, sum) : sum;
 }
 
+/// Whether cu_seqlens begin at 0, do not decrease, and end within `rows` rows.
+static Value isValid(ImplicitLocOpBuilder &b, Value cuSeqlens, Value rows) {
+  OpFoldResult entries = tensor::getMixedSize(b, b.getLoc(), cuSeqlens, 0);
+  OpFoldResult sequences = affine::makeComposedFoldedAffineApply(
+      b, b.getLoc(), b.getAffineDimExpr(0) - 1, {entries});
+  auto entriesFrom = [&](int64_t position) -> Value {
+    OpFoldResult one = b.getIndexAttr(1), from = b.getIndexAttr(position);
+    return tensor::ExtractSliceOp::create(b, cuSeqlens, from, sequences, one);
+  };
+  // In whole bytes, which vectors have.
+  Value yes = arith::ConstantOp::create(b, b.getI8IntegerAttr(1));
+  Value init = tensor::FromElementsOp::create(
+      b, RankedTensorType::get({}, yes.getType()), yes);
+  AffineMap each = b.getMultiDimIdentityMap(1);
+  AffineMap all = AffineMap::get(1, 0, b.getContext());
+  auto increase = linalg::GenericOp::create(
+      b, init.getType(), ValueRange{entriesFrom(0), entriesFrom(1)}, init,
+      {each, each, all}, utils::IteratorType::reduction,
+      [](OpBuilder &builder, Location loc, ValueRange args) {
+        Value isNext = arith::CmpIOp::create(
+            builder, loc, arith::CmpIPredicate::sle, args[0], args[1]);
+        Value one =
+            arith::ExtUIOp::create(builder, loc, args[2].getType(), isNext);
+        Value both = arith::AndIOp::create(builder, loc, args[2], one);
+        linalg::YieldOp::create(builder, loc, both);
+      });
+  auto entry = [&](OpFoldResult number) -> Value {
+    Value index = getValueOrCreateConstantIndexOp(b, b.getLoc(), number);
+    Value value = tensor::ExtractOp::create(b, cuSeqlens, index);
+    return arith::IndexCastOp::create(b, b.getIndexType(), value);
+  };
+  Value zero = arith::ConstantIndexOp::create(b, 0);
+  Value begins = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                       entry(b.getIndexAttr(0)), zero);
+  Value ends = arith::CmpIOp::create(b, arith::CmpIPredicate::sle,
+                                     entry(sequences), rows);
+  Value increases = arith::TruncIOp::create(
+      b, b.getI1Type(),
+      tensor::ExtractOp::create(b, increase.getResult(0), ValueRange{}));
+  return arith::AndIOp::create(b, arith::AndIOp::create(b, begins, ends),
+                               increases);
+}
+
+/// Entries of the part of a process if those of the whole batch are valid, else
+/// these, which are not valid for the part either: its attention reports them.
+static Value chooseEntries(ImplicitLocOpBuilder &b, Value isValid, Value part,
+                           Value whole) {
+  AffineMap each = b.getMultiDimIdentityMap(1);
+  return linalg::GenericOp::create(
+             b, part.getType(), ValueRange{whole}, part, {each, each},
+             utils::IteratorType::parallel,
+             [&](OpBuilder &builder, Location loc, ValueRange args) {
+               Value chosen = arith::SelectOp::create(builder, loc, isValid,
+                                                      args[1], args[0]);
+               linalg::YieldOp::create(builder, loc, chosen);
+             })
+      .getResult(0);
+}
+
 template <typename OpTy>
 FailureOr<ShardingOption>
 AttentionSharding<OpTy>::getShardingOption(Operation *op,
@@ -284,7 +343,15 @@ LogicalResult AttentionSharding<OpTy>::partition(
   Value number = shard::createProcessLinearIndex(grid.getSymName(), axes, b);
   Value first = arith::MulIOp::create(b, number, rows);
   varlen::detail::takeRowRange(b, local, first, rows, cuQ, sequsedQ, qOffset);
-  local.getCuQMutable().assign(cuQ);
+  int64_t size = shard::collectiveProcessGroupSize(axes, grid);
+  Value processes;
+  if (ShapedType::isDynamic(size))
+    processes = shard::createCollectiveProcessGroupSize(grid, axes, b);
+  else
+    processes = arith::ConstantIndexOp::create(b, size);
+  Value whole = local.getCuQ();
+  Value valid = isValid(b, whole, arith::MulIOp::create(b, rows, processes));
+  local.getCuQMutable().assign(chooseEntries(b, valid, cuQ, whole));
   if (sequsedQ)
     local.getSequsedQMutable().assign(sequsedQ);
   if (qOffset)

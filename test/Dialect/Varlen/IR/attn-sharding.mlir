@@ -18,7 +18,7 @@ func.func @heads(%q: tensor<8x4x16xf32>, %k: tensor<8x2x16xf32>, %v: tensor<8x2x
 // -----
 
 // Rows: each process has half of those of q, as sequences of its own, and all
-// of k and v.
+// of k and v. Entries that are not valid for all rows stay as they are.
 
 shard.grid @grid(shape = 2)
 // CHECK-LABEL: @rows
@@ -30,7 +30,11 @@ shard.grid @grid(shape = 2)
 // CHECK: %[[OWN:.*]] = linalg.generic {{.*}} ins(%[[CU]] : tensor<3xi32>)
 // CHECK: arith.subi %{{.*}}, %[[FIRST]]
 // CHECK: %[[OFFSET:.*]] = linalg.generic
-// CHECK: %[[OUT:.*]], %[[LSE:.*]] = varlen.attn %[[Q]], %[[ALL_K]], %[[ALL_V]], %[[OWN]], %[[CU]] q_offset(%[[OFFSET]]) {{.*}} -> (tensor<4x4x16xf32>, tensor<4x4xf32>)
+// CHECK: %[[INCREASE:.*]] = linalg.generic {{.*}}iterator_types = ["reduction"]
+// CHECK: arith.cmpi sle, %{{.*}}, %c8
+// CHECK: %[[CHOSEN:.*]] = linalg.generic {{.*}} ins(%[[CU]] : tensor<3xi32>) outs(%[[OWN]] : tensor<3xi32>)
+// CHECK: arith.select
+// CHECK: %[[OUT:.*]], %[[LSE:.*]] = varlen.attn %[[Q]], %[[ALL_K]], %[[ALL_V]], %[[CHOSEN]], %[[CU]] q_offset(%[[OFFSET]]) {{.*}} -> (tensor<4x4x16xf32>, tensor<4x4xf32>)
 // CHECK-NEXT: return %[[OUT]], %[[LSE]]
 func.func @rows(%q: tensor<8x4x16xf32>, %k: tensor<8x2x16xf32>, %v: tensor<8x2x16xf32>, %cu: tensor<3xi32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>) {
   %rows = shard.sharding @grid split_axes = [[0]] : !shard.sharding
