@@ -6,7 +6,6 @@ import functools
 
 import torch
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
-from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
 
 from .._axes import HEADS, find_axes
 from .._row_range import take_row_range
@@ -63,9 +62,8 @@ def _attend(op, cls, function, types, arguments=(), options=None):
             name: x.redistribute(mesh, place(name)).to_local() for name, x in tensors.items()
         }
         if of_rows and local["cu_seqlens_q"].numel():
-            q = tensors["q"]
-            _, (first, *_) = compute_local_shape_and_global_offset(q.shape, mesh, place("q"))
-            local |= take_row_range(torch, local, first, local["q"].shape[0], q.shape[0])
+            total = tensors["q"].shape[0]
+            local |= take_row_range(torch, local, *_find_rows(mesh, of_rows, total), total)
         named |= {name: x for name, x in local.items() if name not in captures}
         named["captures"] = [local[name] for name in captures]
         results = op(*named.values())
@@ -105,6 +103,17 @@ def _find_mesh(tensors):
     if any(mesh != meshes[0] for mesh in meshes):
         raise ValueError(f"expected tensors on one device mesh, got {meshes}")
     return meshes[0]
+
+
+def _find_rows(mesh, of_rows, total):
+    """The first of the rows of this device, and how many they are: as Shard cuts, each dimension of
+    the mesh in parts of one size but for the last ones."""
+    first, rows = 0, total
+    for dim in of_rows:
+        part = -(-rows // mesh.size(dim))
+        begin = min(mesh.get_local_rank(dim) * part, rows)
+        first, rows = first + begin, min(part, rows - begin)
+    return first, rows
 
 
 def _find_split(mesh, tensors):
