@@ -352,6 +352,22 @@ def count_from(text):
     %{of_all}_{key} = arith.addi %{key}, %{of_all} : i32{body}"""
 
 
+def for_each_query(text):
+    """The text of a score whose captures that are numbers of heads have one for each query of a
+    head: gradients by these are the terms that the gradients by the others sum."""
+    _, captures = _parse(text)
+    head = _HEAD.match(text)
+    if not head[1]:
+        return text
+    begin, end = head.span(1)
+
+    def widen(match):
+        name, extents, element = match.groups()
+        return f"%{name}: tensor<{'?x' if captures[name] == 'head' else ''}{extents}{element}>"
+
+    return text[:begin] + _CAPTURE.sub(widen, text[begin:end]) + text[end:]
+
+
 def _find_name(name, text):
     """A name that no value of the text begins with."""
     while f"%{name}" in text:

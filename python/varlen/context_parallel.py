@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import bisect
 import ctypes
+import hashlib
 import itertools
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -88,7 +89,7 @@ class Plan:
         self.q_offset: tuple[int, ...] | None = q_offset
         self.window, self.chunk, self.alignment = window, chunk, alignment
         self._options = options
-        self._needed = {}
+        self._needed, self._signature = {}, None
         # What front ends have made of it, by what it is for.
         self.ways: dict = {}
 
@@ -237,11 +238,14 @@ class Plan:
         return sum(x.size for other in others for x in sent(rank, other))
 
     def signature(self):
-        """A text that two plans share if and only if they are equal."""
-        return repr((
-            self.cu_seqlens_q, self.cu_seqlens_k, self.q_offset, self.window, self.chunk,
-            self.alignment, self.chunks,
-        ))  # fmt: skip
+        """A text that two plans share if and only if they are equal, but for one case in 2^256."""
+        if self._signature is None:
+            parts = (
+                self.cu_seqlens_q, self.cu_seqlens_k, self.q_offset, self.window, self.chunk,
+                self.alignment, self.chunks,
+            )  # fmt: skip
+            self._signature = hashlib.sha256(repr(parts).encode()).hexdigest()
+        return self._signature
 
 
 def plan(
@@ -340,7 +344,7 @@ def bytes_sent(
     has_sink: bool = False,
 ) -> tuple[int, int]:
     """Bytes that a rank sends to others in a forward and in a backward pass, by a method of
-    `varlen.torch.context_parallel`; `itemsize` is 2 for bfloat16. Captures, and the 24 bytes by
+    `varlen.torch.context_parallel`; `itemsize` is 2 for bfloat16. Captures, and the 16 bytes by
     which ranks check that they agree, are not counted. docs/context-parallel.md has the
     formulas."""
     of_sums = max(itemsize, 4)

@@ -1,5 +1,5 @@
 # RUN: %python %s
-"""context_parallel on groups of 1 to 4 processes: results and gradients are those of one process,
+"""context_parallel on groups of 1 to 4 processes, or 2 that share a GPU: results and gradients are those of one process,
 by all-gather and by whole kv heads to the bit; bytes that are sent are those of the formula; what
 is wrong on one rank is an error on all."""
 
@@ -9,10 +9,12 @@ import itertools
 import os
 import tempfile
 import warnings
+from functools import partial
 
 import torch
 import torch.distributed as dist
 import torch.multiprocessing
+from device import NAME, ON_CUDA
 from packed import fails
 
 from varlen import context_parallel as plans
@@ -22,13 +24,18 @@ from varlen.torch import AuxRequest, context_parallel, shard_rows, unshard_rows,
 # Of torch's own functions.
 warnings.simplefilter("ignore", FutureWarning)
 LSE = AuxRequest(lse=True)
-METHODS = ("all_gather", "ring", "all_to_all")
+# Processes have a GPU each, where there are two or more, or share the one by gloo, which sends
+# tensors from one process to another on CPUs only.
+GPUS = torch.cuda.device_count() if ON_CUDA else 0
+BACKEND = "nccl" if GPUS > 1 else "gloo"
+PROCESSES = min(4, max(2, GPUS)) if ON_CUDA else 4
+METHODS = ("all_gather", "all_to_all") if ON_CUDA and BACKEND == "gloo" else ("all_gather", "ring", "all_to_all")
 # Sequences of q and of k: short, empty, of one row, more queries than keys, over several blocks.
 QUERIES, KEYS = [37, 0, 150, 5, 1, 300], [60, 3, 150, 0, 9, 400]
 CAUSAL, WINDOW, FULL = (-1, 0), (20, 3), (-1, -1)
 # How far results may be from those of one process, of the largest number, where sums are in
 # another order: parts are rounded to the type, and summed.
-TOLERANCES = {torch.float32: 4e-6, torch.bfloat16: 2e-2, torch.float64: 1e-14}
+TOLERANCES = {torch.float32: 1e-3 if ON_CUDA else 4e-6, torch.bfloat16: 2e-2, torch.float64: 1e-14}
 
 
 class Case:
@@ -44,7 +51,7 @@ class Case:
         sums = torch.float64 if dtype is torch.float64 else torch.float32
 
         def make(*shape, dtype=dtype):
-            return torch.randn(shape, dtype=dtype, generator=generator)
+            return torch.randn(shape, dtype=dtype, generator=generator, device="cpu").to(NAME)
 
         extents = {"H": h, "Q": tq, "K": tk, "M": max(keys, default=0)}
         captures = [make(*(extents[x] for x in capture), dtype=sums)] if capture else []
@@ -87,6 +94,8 @@ class Case:
             is_exact = method == "all_gather" or (
                 method == "all_to_all" and size <= self.heads[1]
             )
+        # On a GPU blocks of keys are counted from a tile's first.
+        is_exact = is_exact and not ON_CUDA
 
         def own(x, rows):
             if rows is None:
@@ -115,9 +124,9 @@ class Case:
         for name, wanted, x, rows in zip(names, self.results, found, kinds + self.rows):
             exact = is_exact
             if rows is None:
-                # What all ranks have gets a part on each. A sink's has one owner.
+                # What all ranks have gets a part on each. A number of each head has one owner.
                 dist.all_reduce(x, group=group)
-                exact = is_exact and (name == "d3" and self.has_sink or method == "all_to_all")
+                exact = is_exact and (x.dim() == 1 or method == "all_to_all")
             compare(x, own(wanted, rows), exact, (name, method, layout, size, self.dtype))
 
 
@@ -165,14 +174,14 @@ def make_cases(is_whole):
     ]  # fmt: skip
     if is_whole:
         masks += [
-            Case(window=FULL), Case(dtype=torch.float64), Case(chunk=64, window=FULL),
-            Case(queries=KEYS, window=WINDOW),
+            Case(window=FULL), Case(chunk=64, window=FULL), Case(queries=KEYS, window=WINDOW),
+            *([] if ON_CUDA else [Case(dtype=torch.float64)]),
         ]  # fmt: skip
     same = {"queries": QUERIES, "keys": QUERIES, "sink": False}
     of_scores = [
         (Case(score=scores.position_bias(), capture="HQM", **same), {"all_gather", "ring"}),
         (Case(score=scores.key_bias(), capture="HK", window=WINDOW, **same), {"all_gather"}),
-        (Case(score=scores.alibi(), capture="H", **same), {"all_to_all"}),
+        (Case(score=scores.alibi(), capture="H", **same), {"all_gather", "all_to_all"}),
         (Case(chunk=50, window=FULL, **same), {"all_gather", "ring"}),
     ]
     if is_whole:
@@ -195,33 +204,42 @@ def check_values(groups, cases, is_whole, sizes):
         # Each group has the first mask, and one of the others.
         some = masks if is_whole else [masks[0], masks[1 + size % 2]]
         for case, layout in itertools.product(some, layouts):
-            case.check(group, "all_gather", layout, counter=counter)
-            case.check(group, "ring", layout, counter=counter)
-            if size != 3 and case.heads[0] % size == 0:
-                case.check(group, "all_to_all", layout, counter=counter)
+            for method in METHODS:
+                if method != "all_to_all" or size != 3 and case.heads[0] % size == 0:
+                    case.check(group, method, layout, counter=counter)
     for case, methods in of_scores:
-        for method in sorted(methods):
-            case.check(groups[2 if method == "all_to_all" else 3], method, counter=None)
+        for method in sorted(methods & {*METHODS}):
+            case.check(groups[2 if method == "all_to_all" else min(3, len(groups))], method)
     for case, method in itertools.product(few, METHODS):
-        case.check(groups[4], method)
+        case.check(groups[min(4, len(groups))], method)
 
 
 def check_shards(group):
-    plan = plans.plan([0, 5, 12], ranks=4, layout="zigzag")
+    plan = plans.plan([0, 5, 12], ranks=dist.get_world_size(group), layout="zigzag")
     x = torch.arange(24.0).view(12, 2)
     own = shard_rows(x, plan, dist.get_rank(group))
     assert torch.equal(unshard_rows(own, plan, group), x)
+    fails(ValueError, "x: expected the 12 rows of the batch, or more, got shape (11, 2)", lambda: shard_rows(x[1:], plan, 0))
+    fails(ValueError, f"rank: expected one of the {plan.ranks} of the plan, got 9", lambda: shard_rows(x, plan, 9))
+    fails(ValueError, "rows that the plan gives rank", lambda: unshard_rows(x, plan, group))
+    fails(ValueError, "plan: expected one for the", lambda: unshard_rows(x, plans.plan([0, 12], ranks=9), group))
 
 
-def check_errors(group):
+def check_errors(group, outside):
     """What is wrong somewhere is named everywhere, and no rank waits."""
     rank, size = dist.get_rank(group), dist.get_world_size(group)
     x = torch.randn(12, 2, 16)
 
-    def attend(cu=(0, 5, 12), dtype=torch.float32, layout="zigzag", rows=slice(None), **options):
+    def attend(
+        cu=(0, 5, 12), dtype=torch.float32, layout="zigzag", rows=slice(None), dtypes=None, group=group,
+        requires_grad=False, **options,
+    ):  # fmt: skip
         plan = plans.plan(cu, ranks=size, is_causal=True, layout=layout)
-        own = shard_rows(x[: cu[-1]].to(dtype), plan, rank)[rows]
-        return context_parallel(own, own, own, plan, group, **options)
+        q, k = (
+            shard_rows(x[: cu[-1]].to(of), plan, rank)[rows].requires_grad_(requires_grad)
+            for of in dtypes or (dtype, dtype)
+        )
+        return context_parallel(q, k, k, plan, group, **options)
 
     odd = rank == 1
     fails(
@@ -238,7 +256,7 @@ def check_errors(group):
     )  # fmt: skip
     fails(
         ValueError, "method: expected the same on all ranks",
-        lambda: attend(method="ring" if odd else "all_gather"),
+        lambda: attend(method=METHODS[1] if odd else "all_gather"),
     )  # fmt: skip
     plan = plans.plan([0, 12], ranks=size + 1)
     fails(
@@ -246,19 +264,40 @@ def check_errors(group):
         lambda: context_parallel(x, x, x, plan, group),
     )  # fmt: skip
     fails(ValueError, "rows that the plan gives rank", lambda: attend(rows=slice(0)))
-    fails(ValueError, "all_to_all: expected no more ranks than kv heads", lambda: attend(method="all_to_all"))
+    if size > 2:
+        fails(ValueError, "all_to_all: expected no more ranks than kv heads", lambda: attend(method="all_to_all"))
     fails(ValueError, "method: expected one of all_gather", lambda: attend(method="all"))
-    fails(TypeError, "plan: expected a varlen.context_parallel.Plan", lambda: context_parallel(x, x, x, [0, 12]))
-    # The group still works.
-    attend()
+    fails(TypeError, "plan: expected a varlen.context_parallel.Plan", lambda: context_parallel(x, x, x, [0, 12], group))
+    # What is wrong on one rank alone.
+    one = partial(attend, rows=slice(0) if odd else slice(None))
+    message = "query: expected the" if odd else "rank 1 has stopped: ValueError: query: expected the"
+    fails(ValueError, message, one)
+    fails(
+        ValueError, "requires_grad: expected the same on all ranks, got False on rank 0 and True on rank 1",
+        lambda: attend(requires_grad=odd),
+    )  # fmt: skip
+    # A ring sends nothing before it has found what is wrong.
+    fails(
+        ValueError, "k: expected a tensor of torch.bfloat16", lambda: attend(dtypes=(torch.bfloat16, torch.float32), method=METHODS[1]),
+    )  # fmt: skip
+    if rank:
+        fails(ValueError, "group: expected one that this process is in", lambda: attend(group=outside))
+    # The group still works, also where autocast has other types than q, k and v.
+    attend(requires_grad=True).sum().backward()
+    with torch.autocast(x.device.type, dtype=torch.bfloat16):
+        out = attend(requires_grad=True)
+    assert out.dtype is torch.bfloat16
+    out.float().sum().backward()
 
 
 def work(rank, path, processes, is_whole, sizes):
     torch.set_num_threads(1)
-    # Processes wait for groups that they are not in.
-    timeout = datetime.timedelta(seconds=3600 if is_whole else 120)
+    # Processes wait for groups that they are not in. That one has ended is noticed before.
+    timeout = datetime.timedelta(seconds=3600 if is_whole else 600)
+    if BACKEND == "nccl":
+        torch.cuda.set_device(rank)
     dist.init_process_group(
-        "gloo", init_method=f"file://{path}", rank=rank, world_size=processes, timeout=timeout
+        BACKEND, init_method=f"file://{path}", rank=rank, world_size=processes, timeout=timeout
     )
     groups = {n: dist.new_group(range(n)) for n in range(1, processes + 1) if n <= 4 or n == 8}
     # The first one compiles what others then find on the disk.
@@ -269,9 +308,13 @@ def work(rank, path, processes, is_whole, sizes):
         dist.barrier()
     check_values(groups, cases, is_whole, sizes)
     if rank < 4:
-        check_shards(groups[4])
+        check_shards(groups[min(4, processes)])
     if rank < 3:
-        check_errors(groups[3])
+        check_errors(groups[min(3, processes)], groups[1])
+    if BACKEND == "nccl":
+        # NCCL ends the processes of a group of which one has ended.
+        dist.destroy_process_group()
+        return
     # A rank that ends: the others get an error, at the latest after the group's timeout.
     dist.barrier()
     if rank == processes - 1:
@@ -282,7 +325,7 @@ def work(rank, path, processes, is_whole, sizes):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--processes", type=int, default=4)
+    parser.add_argument("--processes", type=int, default=PROCESSES)
     parser.add_argument("--whole", action="store_true", help="every mask in every layout")
     parser.add_argument(
         "--sizes", type=lambda text: [int(x) for x in text.split(",")], default=[1, 2, 3, 4, 8],

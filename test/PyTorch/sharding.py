@@ -8,6 +8,7 @@ import tempfile
 import torch
 import torch.distributed as dist
 import torch.multiprocessing
+from device import ON_CUDA, skip
 from packed import fails, offsets
 from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 from torch.utils.flop_counter import FlopCounterMode
@@ -121,8 +122,11 @@ def offset_placed(mesh, x):
 
 def work(rank, path):
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{path}", rank=rank, world_size=PROCESSES)
-    mesh = dist.device_mesh.init_device_mesh("cpu", (PROCESSES,))
+    if ON_CUDA:
+        torch.cuda.set_device(rank)
+    backend = "nccl" if ON_CUDA else "gloo"
+    dist.init_process_group(backend, init_method=f"file://{path}", rank=rank, world_size=PROCESSES)
+    mesh = dist.device_mesh.init_device_mesh("cuda" if ON_CUDA else "cpu", (PROCESSES,))
     heads = [Shard(1)] * 3 + [Shard(0)] * 2
     (q, k, v, sink, _), cu = check(mesh, 2, heads, Shard(1))
     check(mesh, 4, [Shard(1), *[Replicate()] * 4], Shard(1), has_slopes=False)
@@ -141,7 +145,7 @@ def work(rank, path):
     # A process without a row.
     check_rows(mesh, [rows] * 3 + [whole], rows=1, key_rows=24, window_size=(4, 0))
     # Over rows and heads.
-    both = dist.device_mesh.init_device_mesh("cpu", (PROCESSES, 1))
+    both = dist.device_mesh.init_device_mesh("cuda" if ON_CUDA else "cpu", (PROCESSES, 1))
     check_rows(both, [(Shard(0), Shard(1))] * 3 + [(Replicate(), Shard(0))], window_size=(4, 0))
     check_row_errors(mesh)
 
@@ -166,5 +170,7 @@ def work(rank, path):
 
 
 if __name__ == "__main__":
+    if ON_CUDA and torch.cuda.device_count() < PROCESSES:
+        skip(f"expected {PROCESSES} GPUs, got {torch.cuda.device_count()}")
     with tempfile.TemporaryDirectory() as folder:
         torch.multiprocessing.spawn(work, (os.path.join(folder, "store"),), nprocs=PROCESSES)

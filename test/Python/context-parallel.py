@@ -11,7 +11,10 @@ import numpy as np
 from checks import raises
 from hypothesis import strategies as st
 
-from varlen import context_parallel
+import varlen
+from varlen import context_parallel, scores
+from varlen import text as text_of
+from varlen._score import CAPTURES, count_from, for_each_query
 from varlen.reference import diagonal, visible
 
 lengths = st.lists(
@@ -187,4 +190,33 @@ for error, words, call in (
     (TypeError, "cu_seqlens_q: expected integers", lambda: make([0, 1.5], ranks=1)),
 ):  # fmt: skip
     raises(error, words, call)
+
+
+def check_texts():
+    """Scores of parts of the keys, and with a number for each query in place of each head's."""
+    mine = """captures(%key_begins: tensor<?xf32>, %rows: tensor<?x?x?xf32>)
+      score (%s: f32, %i: i32, %of_all: i32, %key_begins: f32, %rows: !varlen.table<f32>) {
+        %key_begins_ = arith.constant 1.0 : f32
+        %of_all_x = arith.addi %i, %of_all : i32
+        %x = varlen.lookup %rows[%of_all_x] : !varlen.table<f32>
+        varlen.yield %x : f32
+      }"""
+    for text in (mine, scores.softcap(3.0).written("f32"), scores.alibi().written("f64")):
+        captures = scores.parse(text).captures
+        counted = scores.parse(count_from(text)).captures
+        assert [*counted.values()] == [*captures.values(), "query"] and captures.items() <= counted.items()
+        queries = scores.parse(for_each_query(text)).captures
+        assert queries == {name: "query" if of == "head" else of for name, of in captures.items()}
+        # What it is made of compiles, with all names in it new.
+        for made in (count_from(text), for_each_query(text)):
+            captures = scores.parse(made).captures
+            kind = "f64" if "f64" in made else "f32"
+            types = {"q": f"tensor<?x2x16x{kind}>", "k": f"tensor<?x2x16x{kind}>", "v": f"tensor<?x2x16x{kind}>"}
+            types |= {"cu_seqlens_q": "tensor<?xi32>", "cu_seqlens_k": "tensor<?xi32>"}
+            types |= {name: f"tensor<{'2x' + '?x' * (len(CAPTURES[of]) - 1)}{kind}>" for name, of in captures.items()}
+            results = {"out": types["q"], "lse": f"tensor<2x?x{kind}>"}
+            varlen.compile(text_of.attn_function(types, results, score=scores.parse(made)))
+
+
+check_texts()
 assert "torch" not in sys.modules

@@ -77,7 +77,7 @@ def shard_plan(
         plan: For as many ranks as there are devices.
         method: "all_gather": all keys and values on all devices; "ring": they go around, and parts
             are merged by lse; "all_to_all": each device computes some heads.
-        sizes: Of the arrays; None: what the plan needs.
+        sizes: Extents of the arrays; None: what the plan needs.
         has_score: Whether the attention has a score. It reads positions: an all-gather then has
             keys from the first of a sequence on.
 

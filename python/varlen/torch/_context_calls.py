@@ -136,6 +136,26 @@ class KeyCall:
         self.sequences = Sequences.make(plan, rows, keys, device)
 
 
+def sum_rows(terms):
+    """The sums (Hq) over rows of what rows have (Hq, rows), in the order in which an attention's
+    gradients by numbers of heads are sums. Each row is a sequence of one key, whose weight is 1: the
+    gradient by a number that is added to its score is that by its lse."""
+    heads, rows = terms.shape
+    compute = "f64" if terms.dtype is torch.float64 else "f32"
+    score = f"""captures(%number: tensor<?x{compute}>)
+        score (%score: {compute}, %query: i32, %key: i32, %number: {compute}) {{
+          %new = arith.addf %score, %number : {compute}
+          varlen.yield %new : {compute}
+        }}"""
+    q, k = terms.new_zeros(rows, heads, 1), terms.new_zeros(rows, 1, 1)
+    cu = torch.arange(rows + 1, dtype=torch.int32, device=terms.device)
+    options = Options(-1, -1, None, score, None, ("head",), compute)
+    numbers = [terms.new_zeros(heads)]
+    return options.differentiate(
+        q, terms, q, k, k, q, torch.zeros_like(terms), Sequences(cu, cu, None), None, numbers
+    )[4][0]  # fmt: skip
+
+
 def pick(picked, x, dim=0):
     """Rows of a tensor whose dimension `dim` they are."""
     if dim == 0:

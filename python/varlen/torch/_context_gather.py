@@ -5,7 +5,8 @@ one process would."""
 import torch
 import torch.distributed as dist
 
-from ._context_calls import KeyCall, QueryCall, pick
+from .._score import for_each_query
+from ._context_calls import KeyCall, QueryCall, pick, sum_rows
 from ._exchange import Exchange, pack, unpack
 from ._local_rows import find_rows, make_index
 
@@ -58,17 +59,32 @@ class AllGather:
             self._of_sinks = Exchange(self._group, indices, counts), order
         return self._of_sinks
 
-    def differentiate_sink(self, sink, q, v, rows):
-        """The gradient by the sink, which rank 0 computes for all; others have zeros. `rows` are
-        dout, out, lse and dlse of own rows, with their dimensions of rows."""
+    def _collect(self, rows):
+        """On rank 0 the rows of all ranks of tensors, with their dimensions of rows, in the order of
+        the batch; None on others."""
         exchange, order = self.of_sinks
         received = exchange.start(pack(rows)).wait()
         if self.rank:
-            return torch.zeros_like(sink)
-        every = [
+            return None
+        return [
             torch.cat([own, other], dim).index_copy(dim, order, torch.cat([own, other], dim))
             for (own, dim), other in zip(rows, unpack(received, rows))
         ]
+
+    def sum_terms(self, terms):
+        """The gradients by captures of heads of which own rows have these terms (Hq, rows): rank 0
+        sums those of all, in the order of one process; others have zeros."""
+        every = self._collect([(x, 1) for x in terms])
+        if every is None:
+            return [x.new_zeros(x.shape[0]) for x in terms]
+        return [sum_rows(x) for x in every]
+
+    def differentiate_sink(self, sink, q, v, rows):
+        """The gradient by the sink, which rank 0 computes for all; others have zeros. `rows` are
+        dout, out, lse and dlse of own rows, with their dimensions of rows."""
+        every = self._collect(rows)
+        if every is None:
+            return torch.zeros_like(sink)
         dout, out, lse, dlse = every
         plan = self._plan
         cu_q = torch.tensor(plan.cu_seqlens_q, dtype=torch.int32, device=q.device)
@@ -115,15 +131,27 @@ class AttendByAllGather(torch.autograd.Function):
         of_queries += [(x, 1) for i, x in enumerate(captures) if options.side(i) == "q"]
         exchange, key_call = way.of_gradients
         waiting = exchange.start(pack(of_queries))
+        # Of numbers of heads: by them in each row, if by them at all.
+        of_heads = [
+            i for i, of in enumerate(options.kinds) if of == "head" and ctx.needs_input_grad[5 + i]
+        ]
+        local = options
+        if of_heads:
+            local = options._replace(score=for_each_query(options.score))
+            rows_all = q_all.shape[0]
+            every = [
+                x[:, None].expand(-1, rows_all).contiguous() if of == "head" else x
+                for x, of in zip(every, options.kinds)
+            ]
         # While others send their rows.
-        dq, _, _, _, dcaptures = options.differentiate(
+        dq, _, _, _, dcaptures = local.differentiate(
             call.take(dout), call.take(dlse, 1), q_all, k_all, v_all, out, lse, call.sequences,
             sink, every,
         )  # fmt: skip
-        dcaptures = list(dcaptures)
         dq = call.give(dq)
         dcaptures = [
-            call.give(x, 1) if options.side(i) == "q" else x for i, x in enumerate(dcaptures)
+            call.give(x, 1) if options.side(i) == "q" or i in of_heads else x
+            for i, x in enumerate(dcaptures)
         ]
         q_all, dout_all, out_all, lse_all, dlse_all, *more = (
             pick_all(key_call.queries, own, other, dim)
@@ -144,6 +172,9 @@ class AttendByAllGather(torch.autograd.Function):
         for i, x in enumerate(dkeys):
             if options.side(i) == "k":
                 dcaptures[i] = pick(key_call.own, x, 1)
+        if of_heads:
+            for i, x in zip(of_heads, way.sum_terms([dcaptures[i] for i in of_heads])):
+                dcaptures[i] = x
         dsink = None
         if sink is not None and ctx.needs_input_grad[4]:
             dsink = way.differentiate_sink(sink, q, v, rows)

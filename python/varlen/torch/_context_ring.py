@@ -56,6 +56,11 @@ class Ring:
 
     def __init__(self, plan, group, options, group_size, device):
         rank = dist.get_rank(group)
+        if device.type != "cpu" and dist.get_backend(group) == "gloo":
+            raise NotImplementedError(
+                f"context_parallel: a ring by gloo takes tensors on CPUs, got some on {device.type}; "
+                'method="all_gather" and NCCL take these'
+            )
         if "key_table" in options.kinds:
             raise NotImplementedError(
                 "context_parallel: a ring has parts of the keys, which a score with numbers of "

@@ -115,22 +115,13 @@ def swap(group, to, rows, source, received):
     return Waiting(works, result, rows)
 
 
-_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
-
-
-def check_agreement(plan, method, tensors, group):
-    """That all ranks of the group have one plan and the same kinds of tensors, by name, before
-    anything is sent that others may not expect. Raises ValueError on all of them where not."""
-    device = next(iter(tensors.values())).device
-    digest = hashlib.sha256(plan.signature().encode()).digest()
+def check_agreement(call, problem, group, device):
+    """That all ranks of the group have a call that describes the same, and none an error in its
+    place, `problem`, before anything is sent that others may not expect. Where not, raises
+    ValueError on all of them but those with a problem."""
+    told = call.signature() if problem is None else f"{type(problem).__name__}: {problem}"
+    digest = hashlib.sha256(told.encode()).digest()
     numbers = [int.from_bytes(digest[i : i + 8], "little", signed=True) for i in (0, 8)]
-    kinds = {"method": method}
-    for name, x in tensors.items():
-        # Ranks have different numbers of rows.
-        shape = x.shape if name == "sink" else x.shape[1:]
-        kinds[name] = f"{str(x.dtype).removeprefix('torch.')} {tuple(shape)}"
-    digest = hashlib.sha256(repr(kinds).encode()).digest()
-    numbers.append(int.from_bytes(digest[:8], "little", signed=True))
     own = torch.tensor(numbers, dtype=torch.int64, device=device)
     size = dist.get_world_size(group)
     every = [torch.empty_like(own) for _ in range(size)]
@@ -142,16 +133,16 @@ def check_agreement(plan, method, tensors, group):
         return
     # Some rank has found the same: all of them come here.
     descriptions = [None] * size
-    described = {
-        "cu_seqlens_q": list(plan.cu_seqlens_q), "cu_seqlens_k": list(plan.cu_seqlens_k),
-        "q_offset": plan.q_offset, "window": plan.window, "chunk": plan.chunk,
-        "ranks": plan.ranks, **kinds,
-        "layout": hashlib.sha256(repr(plan.chunks).encode()).hexdigest(),
-    }  # fmt: skip
-    dist.all_gather_object(descriptions, described, group=group)
+    own = call.describe() if problem is None else told
+    dist.all_gather_object(descriptions, own, group=group)
+    if problem is not None:
+        return
     for rank, other in enumerate(descriptions):
-        for name in described | other:
-            first = descriptions[0]
+        if isinstance(other, str):
+            raise ValueError(f"rank {rank} has stopped: {_show(other)}")
+    first = descriptions[0]
+    for rank, other in enumerate(descriptions):
+        for name in first | other:
             if first.get(name) != other.get(name):
                 raise ValueError(
                     f"{name}: expected the same on all ranks, got {_show(first.get(name))} on "
