@@ -51,9 +51,9 @@ def specs(captures, rows, heads=None, key_rows=None):
     return where + [P(*(axes[x] for x in c)) for c in captures] + [P(rows, heads), P(heads, rows)]
 
 
-def check(
-    mesh, arrays, where, entries=None, wants_text=r"", refuses=r"$^", **options
-):  # fmt: skip
+def check(mesh, arrays, where, entries=None, refuses="$^", **options):
+    """Compares with one device, on programs in which no text matches `refuses`. Returns the shapes
+    of the parts of results."""
     entries = {"cu_seqlens_q": CU} if entries is None else entries
     wanted = everything(arrays, entries, **options)
     placed = [jax.device_put(x, NamedSharding(mesh, spec)) for x, spec in zip(arrays, where)]
@@ -63,7 +63,7 @@ def check(
     for a, b in zip(got, wanted, strict=True):
         np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-5)
     text = compiled.as_text()
-    assert re.search(wants_text, text) and not re.search(refuses, text), text
+    assert not re.search(refuses, text), text
     return [x.sharding.shard_shape(x.shape) for x in got]
 
 
@@ -75,11 +75,11 @@ for kind in (AxisType.Auto, AxisType.Explicit):
         mesh, arrays, specs((), "rows", key_rows="rows"), window=(5, 0), refuses=r"\[20,4,"
     )
     assert shapes == [(5, 4, 8), (4, 5), (5, 4, 16), (5, 2, 16), (5, 2, 8), (4,)]
-    # All devices have keys: nothing but these gradients is sent.
-    shapes = check(mesh, arrays, specs((), "rows"), is_causal=True, refuses="all-gather")
-    assert shapes[2:5] == [(5, 4, 16), (20, 2, 16), (20, 2, 8)]
 
 mesh = jax.make_mesh((4,), ("rows",), axis_types=(AxisType.Auto,))
+# All devices have keys: nothing but these gradients is sent.
+shapes = check(mesh, arrays, specs((), "rows"), is_causal=True, refuses="all-gather")
+assert shapes[2:5] == [(5, 4, 16), (20, 2, 16), (20, 2, 8)]
 # More keys than queries, with slots that are used in part and offsets, aligned at either end.
 entries = {
     "cu_seqlens_q": CU, "cu_seqlens_k": cumulate(9, 13, 1, 4), "seqused_q": np.int32([2, 11, 0, 2]),
@@ -100,11 +100,10 @@ check(mesh, make(2, 1, "H"), specs(("H",), "rows"), score=scores.alibi(), chunk=
 arrays = make(2, 2, rows=18, key_rows=18)
 check(mesh, arrays, specs((), None), is_causal=True, refuses="all-")
 
-# Rows and heads, also where two devices share a kv head.
+# Rows and heads, where two devices share a kv head; rows over two axes.
 mesh = jax.make_mesh((2, 2), ("rows", "heads"), axis_types=(AxisType.Auto,) * 2)
-for kv_heads in (2, 1):
-    shapes = check(mesh, make(4, kv_heads), specs((), "rows", "heads", "rows"), is_causal=True)
-    assert shapes[:3] == [(10, 2, 8), (2, 10), (10, 2, 16)]
+shapes = check(mesh, make(4, 1), specs((), "rows", "heads", "rows"), is_causal=True)
+assert shapes[:3] == [(10, 2, 8), (2, 10), (10, 2, 16)]
 shapes = check(mesh, make(4, 2), specs((), ("rows", "heads")), is_causal=True)
 assert shapes[0] == (5, 4, 8)
 
