@@ -1,18 +1,19 @@
 """Which probabilities dropout keeps: a pure function of (seed, sequence, head, query, key).
 
-Each query of each head has a generator of its own, SplitMix (Steele, Lea and Flood, 2014) on
-words of 32 bits with the finalizer `_mix` (Wellons, "Prospecting for hash functions": constants
-21f0aaad and 735a2d97, shifts 16, 15 and 15; a bias of 0.107 by his measure). Its state begins at
-`start` and grows by `gamma`, an odd number, from key to key. Both are hashes of the seed, the
-sequence, the query and the head:
+Each query of each head has a word of 32 bits, and each of its keys has
 
-    hash(word) = _mix(... _mix(_mix(word ^ seed[31:0]) ^ seed[63:32]) ^ sequence ^ ...)
-    start = hash(0x3c6ef372), gamma = hash(0x1b873593) | 1
-    word(key) = _mix(start + key * gamma), without the last shift
-    kept if word(key), as a signed number, is not below `threshold(rate)`
+    word(key) = mix(row ^ key * 0x9e3779b9), without the last shift
 
-Words travel as numbers of f32 that are neither NaN, infinite, 0 nor subnormal, so that nothing
-on the way changes them: bit 30 of both is 0 and bit 29 is 1.
+which is kept if it, as a signed number, is not below `threshold(rate)`. `mix` is a finalizer of
+words of 32 bits (Wellons, "Prospecting for hash functions": constants 21f0aaad and 735a2d97,
+shifts 16, 15 and 15; a bias of 0.107 by his measure), and keys are counted in steps of the
+golden ratio, as in SplitMix (Steele, Lea and Flood, 2014). The word of a query is a hash:
+
+    row = mix(mix(mix(mix(mix(0x3c6ef372 ^ seed[31:0]) ^ seed[63:32]) ^ sequence) ^ query) ^ head)
+
+but for bit 29, which is the opposite of bit 30: so words travel as numbers of f32 that are
+neither NaN, infinite, 0 nor subnormal, and nothing on the way changes them. Two queries have one
+mask with the probability 2^-31.
 
 Arrays are of any library with operators on int32 that wrap around: numpy, torch, jax.
 """
@@ -20,28 +21,32 @@ Arrays are of any library with operators on int32 that wrap around: numpy, torch
 import numbers
 import reprlib
 
-# Bits that make a word a normal number of f32.
-_CLEARED, _SET = ~(3 << 29), 1 << 29
-_START, _GAMMA = 0x3C6EF372, 0x1B873593
+# What the word of a query begins with.
+_START = 0x3C6EF372
+# Of the word of a key: steps of the counter, as a signed number, shifts and factors.
+STEP, SHIFTS, FACTORS = 0x9E3779B9 - (1 << 32), (16, 15), (0x21F0AAAD, 0x735A2D97)
+
+
+def mix_word(x):
+    """The finalizer, but for its last shift."""
+    for shift, factor in zip(SHIFTS, FACTORS):
+        x = (x ^ (x >> shift & (1 << 32 - shift) - 1)) * factor
+    return x
 
 
 def _mix(x):
     """The finalizer: a bijection of words."""
-    x = (x ^ (x >> 16 & 0xFFFF)) * 0x21F0AAAD
-    x = (x ^ (x >> 15 & 0x1FFFF)) * 0x735A2D97
+    x = mix_word(x)
     return x ^ (x >> 15 & 0x1FFFF)
 
 
 def row_words(low, high, sequence, query, head):
-    """(start, gamma) of queries, int32: from words of the seed, the number of the sequence of
-    each row, its own number in that, (T,), and the numbers of heads, (H, 1)."""
-
-    def hash(word):
-        for part in (low, high, sequence, query, head):
-            word = _mix(part ^ word)
-        return word & _CLEARED | _SET
-
-    return hash(_START), hash(_GAMMA) | 1
+    """The word of each query of each head, (H, T), int32: from words of the seed, the number of
+    the sequence of each row, its own number in that, (T,), and the numbers of heads, (H, 1)."""
+    word = _START
+    for part in (low, high, sequence, query, head):
+        word = _mix(part ^ word)
+    return word & ~(1 << 29) | (~word >> 1 & 1 << 29)
 
 
 def words_of(seed):
@@ -100,9 +105,9 @@ def check_sequences(name, cu_seqlens, is_integer, sequence_ids, are_integers):
 
 
 def add_score(score, captures, rate, words):
-    """A score and its captures, with dropout behind it."""
+    """A score and its captures, with dropout behind it; `words` as floats."""
     from . import scores  # which has the generator from here
 
     dropout = scores.dropout(rate)
     score = scores.compose(score, dropout) if score is not None else dropout
-    return score, (*captures, *words)
+    return score, (*captures, words)

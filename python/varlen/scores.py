@@ -506,48 +506,44 @@ def tree():
 @_library
 def dropout(rate):
     """Probabilities that are 0 with the probability `rate`, and others over 1 - rate
-    (Srivastava et al., 2014); lse is as without. The captures are two
-    words of the generator of each query, which a seed gives."""
+    (Srivastava et al., 2014); lse is as without. The capture is a word of the generator of
+    each query (`varlen._dropout`), which `dropout_words` makes of a seed."""
     rate = _dropout.check_rate("dropout: rate", rate)
     bound = _dropout.threshold(rate)
-    captures = {"dropout_start": "query", "dropout_gamma": "query"}
-    constants = {"shift0": 16, "shift1": 15, "prime0": 0x21F0AAAD, "prime1": 0x735A2D97}
 
     def text(type):
-        lines = [f"%{name} = arith.constant {n} : i32" for name, n in constants.items()]
-        for name in captures:
-            number = name
-            if type != "f32":
-                number = f"{name}_f32"
-                lines.append(f"%{number} = arith.truncf %{name} : {type} to f32")
-            lines.append(f"%{name}_word = arith.bitcast %{number} : f32 to i32")
-        return "\n".join([*lines, f"""%steps = arith.muli %key, %dropout_gamma_word : i32
-            %state = arith.addi %dropout_start_word, %steps : i32
-            %high0 = arith.shrui %state, %shift0 : i32
-            %mixed0 = arith.xori %state, %high0 : i32
-            %product0 = arith.muli %mixed0, %prime0 : i32
-            %high1 = arith.shrui %product0, %shift1 : i32
-            %mixed1 = arith.xori %product0, %high1 : i32
-            %word = arith.muli %mixed1, %prime1 : i32
-            %bound = arith.constant {bound} : i32
-            %kept = arith.cmpi sge, %word, %bound : i32
+        lines, word = [], "%dropout_words"
+        if type != "f32":
+            lines.append(f"%narrow = arith.truncf {word} : {type} to f32")
+            word = "%narrow"
+        lines.append(f"""%row = arith.bitcast {word} : f32 to i32
+            %step = arith.constant {_dropout.STEP} : i32
+            %counter = arith.muli %key, %step : i32
+            %state0 = arith.xori %row, %counter : i32""")
+        for i, (shift, factor) in enumerate(zip(_dropout.SHIFTS, _dropout.FACTORS)):
+            lines.append(f"""%shift{i} = arith.constant {shift} : i32
+            %high{i} = arith.shrui %state{i}, %shift{i} : i32
+            %mixed{i} = arith.xori %state{i}, %high{i} : i32
+            %prime{i} = arith.constant {factor} : i32
+            %state{i + 1} = arith.muli %mixed{i}, %prime{i} : i32""")
+        lines.append(f"""%bound = arith.constant {bound} : i32
+            %kept = arith.cmpi sge, %state{len(_dropout.SHIFTS)}, %bound : i32
             %none = arith.constant 0.0 : {type}
             %more = arith.constant {_literal(1 / (1 - rate))} : {type}
-            %factor = arith.select %kept, %more, %none : {type}"""])  # fmt: skip
+            %factor = arith.select %kept, %more, %none : {type}""")
+        return "\n".join(lines)
 
-    def factor(query, key, start, gamma):
-        start, gamma = (np.float32(word).view(np.int32) for word in (start, gamma))
-        x = start + key.astype(np.int32) * gamma
-        x = (x ^ (x >> 16 & 0xFFFF)) * constants["prime0"]
-        x = (x ^ (x >> 15 & 0x1FFFF)) * constants["prime1"]
-        return np.where(x >= bound, 1 / (1 - rate), 0.0)
+    def factor(query, key, words):
+        row = words.astype(np.float32).view(np.int32)
+        words = _dropout.mix_word(row ^ key.astype(np.int32) * np.int32(_dropout.STEP))
+        return np.where(words >= bound, 1 / (1 - rate), 0.0)
 
-    return Score("dropout", text, None, None, captures, factor=factor)
+    return Score("dropout", text, None, None, {"dropout_words": "query"}, factor=factor)
 
 
 def dropout_words(seed, cu_seqlens_q, heads, rows, sequence_ids=None, dtype="float32"):
-    """The captures of `dropout`, two arrays (heads, rows): a function of the seed, of 64 bits,
-    of the sequence, its place in the batch or what `sequence_ids`, (N), says, of the number of
+    """The capture of `dropout`, an array (heads, rows): a function of the seed, of 64 bits, of
+    the sequence, its place in the batch or what `sequence_ids`, (N), says, of the number of
     the row in its sequence, and of the head. So a sequence keeps its mask in another batch if
     it keeps its number."""
     cu, ids = np.asarray(cu_seqlens_q), None if sequence_ids is None else np.asarray(sequence_ids)
@@ -556,7 +552,7 @@ def dropout_words(seed, cu_seqlens_q, heads, rows, sequence_ids=None, dtype="flo
     numbered = _dropout.number_rows(np, cu, np.arange(rows, dtype=cu.dtype), ids)
     numbered = [x.astype(np.int32) for x in (*numbered, np.arange(heads)[:, None])]
     seed = [np.full(1, word, np.int32) for word in _dropout.words_of(seed)]
-    return [word.view(np.float32).astype(dtype) for word in _dropout.row_words(*seed, *numbered)]
+    return _dropout.row_words(*seed, *numbered).view(np.float32).astype(dtype)
 
 
 def tree_flags(parents):

@@ -33,8 +33,8 @@ def add_dropout(score, captures, rate, seed, sequence_ids, q, cu_seqlens):
     numbered = [x.astype(jnp.int32) for x in (*numbered, jnp.arange(q.shape[1])[:, None])]
     words = row_words(*_read_seed(seed), *numbered)
     dtype = jnp.float64 if q.dtype == jnp.float64 else jnp.float32
-    floats = [jax.lax.bitcast_convert_type(word, jnp.float32).astype(dtype) for word in words]
-    return add_score(score, captures, rate, floats)
+    words = jax.lax.bitcast_convert_type(words, jnp.float32).astype(dtype)
+    return add_score(score, captures, rate, words)
 
 
 def _read_seed(seed):

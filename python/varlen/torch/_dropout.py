@@ -26,7 +26,7 @@ def add_dropout(score, captures, rate, seed, sequence_ids, query, name, cu_seqle
     numbered = [x.to(torch.int32) for x in (*numbered, heads)]
     words = row_words(*_read_seed(seed, query.device), *numbered)
     dtype = torch.float64 if query.dtype is torch.float64 else torch.float32
-    return add_score(score, captures, rate, [x.view(torch.float32).to(dtype) for x in words])
+    return add_score(score, captures, rate, words.view(torch.float32).to(dtype))
 
 
 def _read_seed(seed, device):

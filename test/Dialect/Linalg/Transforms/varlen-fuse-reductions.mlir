@@ -35,10 +35,15 @@ func.func @sum(%x: tensor<?x64xf32>, %e: tensor<?x64xf32>, %s: tensor<?xf32>) ->
   return %0, %1 : tensor<?x64xf32>, tensor<?xf32>
 }
 
-// Elements that are read before the sum are needed before.
+// What is made of elements before their sum is computed with both.
 
 // CHECK-LABEL: @before
-// CHECK-COUNT-3: linalg.generic
+// CHECK: %[[R:.*]]:2 = linalg.generic
+// CHECK: arith.mulf
+// CHECK: arith.negf
+// CHECK: arith.addf
+// CHECK-NOT: linalg.generic
+// CHECK: return %[[R]]#0, %[[R]]#1
 func.func @before(%x: tensor<?x64xf32>, %e: tensor<?x64xf32>, %s: tensor<?xf32>) -> (tensor<?x64xf32>, tensor<?xf32>) {
   %0 = linalg.generic {indexing_maps = [#ij, #ij], iterator_types = ["parallel", "parallel"]}
       ins(%x : tensor<?x64xf32>) outs(%e : tensor<?x64xf32>) {

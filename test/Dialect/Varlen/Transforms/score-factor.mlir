@@ -15,8 +15,6 @@
 // CPU: %[[P:.*]] = linalg.generic {{.*}} tensor<1x24xf32>, tensor<1x24xf32>) outs(%{{.*}} : tensor<?x24xf32>)
 // CPU-NEXT: ^bb0
 // CPU-NEXT: varlen.weight
-// CPU: linalg.generic {{.*}} ins(%[[P]] : tensor<?x24xf32>)
-// CPU: arith.addf
 // CPU: linalg.generic {{.*}} ins(%[[P]], %{{.*}} : tensor<?x24xf32>, tensor<1x24xf32>)
 // CPU: %[[KEY:.*]] = linalg.index 0
 // CPU: %[[ROW:.*]] = arith.index_cast %[[KEY]]
@@ -25,6 +23,8 @@
 // CPU: arith.muli %[[J]], %[[WORD]]
 // CPU: %[[FACTOR:.*]] = arith.select
 // CPU: arith.mulf %in, %[[FACTOR]]
+// CPU: linalg.generic {{.*}} ins(%[[P]] : tensor<?x24xf32>)
+// CPU: arith.addf
 func.func @cpu(%q: memref<?x4x64xf32>, %cu: memref<?xi32>, %words: memref<4x?xf32>,
                %out: memref<?x4x64xf32>, %lse: memref<4x?xf32>) {
   varlen.attn %q, %q, %q, %cu, %cu outs(%out, %lse) captures(%words)
