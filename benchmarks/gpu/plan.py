@@ -12,7 +12,10 @@ import sets
 import varlen
 
 # Scores that are timed beside plain attention.
-SCORES = {score.name: score for score in (varlen.scores.alibi(), varlen.scores.softcap(50.0))}
+SCORES = {
+    score.name: score
+    for score in (varlen.scores.alibi(), varlen.scores.softcap(50.0), varlen.scores.dropout(0.1))
+}
 
 
 # Long sequences, of which there are more tiles than a GPU takes at once.

@@ -23,7 +23,7 @@ import reprlib
 
 # What the word of a query begins with.
 _START = 0x3C6EF372
-# Of the word of a key: steps of the counter, as a signed number, shifts and factors.
+# The word of a key: steps of the counter, as a signed number, shifts and factors.
 STEP, SHIFTS, FACTORS = 0x9E3779B9 - (1 << 32), (16, 15), (0x21F0AAAD, 0x735A2D97)
 
 

@@ -32,6 +32,7 @@ CASES = list(
     )
 )  # fmt: skip
 CASES += itertools.product(PASSES, (scores.t5_bias(),), (64, 128), (("bf16", CAUSAL),))
+CASES += itertools.product(PASSES, (scores.dropout(0.1),), (64, 128), (("bf16", CAUSAL),))
 # What hides keys beside a function.
 capped = scores.compose(scores.softcap(50.0), scores.document())
 CASES.append((varlen.text.attn_grad, capped, 64, ("bf16", CAUSAL)))

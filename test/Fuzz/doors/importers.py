@@ -39,6 +39,7 @@ def make_score(rng, depth):
         "softcap": lambda: [rng.choice([0.1, 0.37, 1, 5.0, 50.0, 1e4])],
         "capped_alibi": lambda: [rng.choice([0.5, 3, 20.0])],
         "sliding_window": lambda: [rng.randrange(9), rng.randrange(9)],
+        "dropout": lambda: [rng.choice([0.1, 0.5, 0.99])],
         "dilated": lambda: [rng.randrange(1, 7)], "chunked": lambda: [rng.randrange(1, 12)],
         "t5_bias": lambda: [rng.choice([4, 6, 8]), rng.randrange(5, 40), rng.random() < 0.5],
     }  # fmt: skip

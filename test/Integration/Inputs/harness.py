@@ -106,7 +106,7 @@ def make_inputs(group):
         low, high = {
             "slopes": (0.002, 0.5), "gains": (0.5, 1.5), "prefix": (0, 99), "begin": (-9, 60),
             "end": (9, 150), "bias": (-2, 2), "flags": (-2, 2),
-            "used": (-2, 2), "ids": (0, 4),
+            "used": (-2, 2), "ids": (0, 4), "dropout_words": (-2, 2),
         }[name]  # fmt: skip
         inputs[name] = rng.uniform(low, high, shape).astype(wide)
         if name in ("flags", "used"):

@@ -5,7 +5,7 @@ and version 3), which run the backward too, and of the dense list of version 3. 
 soft caps and ALiBi are score regions here: version 2 caps at 50 with queries that are 50
 times as large, biases with a slope for each sequence and head, and does both; version 3
 caps at 15 with queries that are 15 / 4 times as large, and cuts keys into chunks.
-Dropout, which is not part of varlen.attn, a `qv` and chunks that are not causal are left
+A `qv` and chunks that are not causal are left
 out. Sequences of a batch do not depend on each other, so one run takes the batches of
 all lengths at once: a group.
 """
@@ -29,7 +29,7 @@ SCORES = {
         varlen.scores.dilated(3), varlen.scores.chunked(50), varlen.scores.prefix_lm(),
         varlen.scores.document(), varlen.scores.t5_bias(), varlen.scores.position_bias(),
         varlen.scores.tree(), varlen.scores.key_bias(), varlen.scores.key_padding(),
-        varlen.scores.packed_documents(),
+        varlen.scores.packed_documents(), varlen.scores.dropout(0.2),
     )
 }  # fmt: skip
 # Of FlashAttention's lists, beside the soft cap of version 2 and a slope for each

@@ -16,7 +16,7 @@ ENTRIES = 8
 # What those functions of the library are called with that have to be.
 _ARGUMENTS = {
     "softcap": (2.0,), "capped_alibi": (3.0,), "sliding_window": (4, 1), "dilated": (2,),
-    "chunked": (3,), "t5_bias": (8, 6),
+    "chunked": (3,), "t5_bias": (8, 6), "dropout": (0.3,),
 }  # fmt: skip
 SCORES = [
     make(*_ARGUMENTS.get(name, ()))
