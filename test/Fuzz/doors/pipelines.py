@@ -49,6 +49,8 @@ OPTIONS = {
     "varlen-to-nvvm": ("chip=sm_80", "chip=sm_90a"),
     "varlen-lower-attn-to-gpu": ("chip=sm_80", "chip=sm_90a"),
     "varlen-differentiate": ("function=main", "function=attend"),
+    # Without one it fails, on a module without operations too, and does not say why.
+    "sparse-vectorization": ("vl=4", "vl=16"),
 }  # fmt: skip
 # What a loop carries may be a new buffer each time.
 BUFFERIZE = (
