@@ -38,18 +38,18 @@
 // CHECK: %[[MS:.*]] = arith.select %[[WHOLE]], %{{.*}} : memref<?x2x16xf32>
 // CHECK: %[[LS:.*]] = arith.select %[[WHOLE]], %{{.*}} : memref<?x2x16xf32>
 // Two panels at most. Rows are copied token by token, those of two heads at once,
-// and end with zeros; whole vectors of queries become columns.
+// and end with zeros; a vector of queries becomes columns.
 // CHECK: scf.for %[[PANEL0:[^ ]*]] = %c0 to %{{.*}} step %c1
-// CHECK: %[[QROWS:.*]] = memref.alloc() {alignment = 64 : i64} : memref<16x16xf32>
+// CHECK: %[[QP:.*]] = memref.subview %[[QT]][%[[PANEL0]], 0, 0] [1, 16, 16]
+// CHECK: %[[QROWS:.*]] = memref.alloc() {alignment = 64 : i64} : memref<8x16xf32>
+// CHECK: scf.for %[[COLUMN:[^ ]*]] = %c0 to %{{.*}} step %c8
 // CHECK: scf.for
-// CHECK: %[[QTOKEN:.*]] = memref.subview %[[Q]][%{{.*}}, %{{.*}}, 0] [1, %[[MEMBERS:.*]], 16] [1, 1, 1]
+// CHECK: %[[QTOKEN:.*]] = memref.subview %[[Q]][%{{.*}}, %{{.*}}, 0] [1, %[[MEMBERS:[^ ]*]], 16] [1, 1, 1]
 // CHECK: %[[QPART:.*]] = memref.subview %[[QROWS]][%{{.*}}, 0] [%[[MEMBERS]], 16]
 // CHECK: linalg.copy ins(%[[QTOKEN]] {{.*}} outs(%[[QPART]]
 // CHECK: linalg.fill
-// CHECK: %[[QP:.*]] = memref.subview %[[QT]][%[[PANEL0]], 0, 0] [1, 16, 16]
-// CHECK: %[[QUSED:.*]] = memref.subview %[[QROWS]][0, 0] [%[[WIDTH:[^ ]*]], 16]
-// CHECK: %[[QCOLUMNS:.*]] = memref.subview %[[QP]][0, 0] [16, %[[WIDTH]]]
-// CHECK: linalg.transpose ins(%[[QUSED]] {{.*}} outs(%[[QCOLUMNS]] {{.*}} permutation = [1, 0]
+// CHECK: %[[QCOLUMNS:.*]] = memref.subview %[[QP]][0, %[[COLUMN]]] [16, 8]
+// CHECK: linalg.transpose ins(%[[QROWS]] {{.*}} outs(%[[QCOLUMNS]] {{.*}} permutation = [1, 0]
 // The keys that each query sees; vectors without a query see none.
 // CHECK: memref.store %{{.*}}, %[[LO]]
 // CHECK: memref.store %{{.*}}, %[[HI]]
@@ -112,8 +112,8 @@
 // CHECK: %[[O:.*]], %[[E:.*]] = varlen.online_finish kq %[[ACCT]], %{{.*}}, %{{.*}} scale 2.500000e-01 : tensor<24x8xf32>, tensor<1x8xf32>
 // CHECK: bufferization.materialize_in_destination %[[E]] in restrict writable %[[ES]]
 // CHECK: bufferization.materialize_in_destination %[[O]] in restrict writable %[[ROWS]] : (tensor<8x24xf32>,
-// CHECK: %[[OROWS:.*]] = memref.alloc() {alignment = 64 : i64} : memref<16x24xf32>
-// CHECK: linalg.transpose ins({{.*}}) outs({{.*}}) permutation = [1, 0]
+// CHECK: %[[OROWS:.*]] = memref.alloc() {alignment = 64 : i64} : memref<8x24xf32>
+// CHECK: linalg.transpose ins({{.*}}) outs(%[[OROWS]] {{.*}}) permutation = [1, 0]
 // CHECK: %[[OTOKEN:.*]] = memref.subview %[[OUT]]
 // CHECK: linalg.copy ins({{.*}}) outs(%[[OTOKEN]]
 // CHECK: %[[X:.*]] = memref.load %[[LSES]]
@@ -169,7 +169,10 @@ func.func @converted(%q: memref<?x1x8xbf16>, %k: memref<?x1x8xbf16>, %v: memref<
 // interleaved.
 
 // CHECK-LABEL: @pairs
-// CHECK: linalg.transpose ins(%{{.*}} : memref<?x8x2xbf16, {{.*}}>) outs(%{{.*}} : memref<8x?x2xbf16, {{.*}}>) permutation = [1, 0, 2]
+// A whole vector of rows where a token has one is read where it is.
+// CHECK: %[[ROWS:.*]] = scf.if %{{.*}} -> (memref<8x16xbf16, strided<[?, 1], offset: ?>>)
+// CHECK: %[[WORDS:.*]] = memref.expand_shape %[[ROWS]]
+// CHECK: linalg.transpose ins(%[[WORDS]] : memref<8x8x2xbf16, {{.*}}>) outs(%{{.*}} : memref<8x8x2xbf16, {{.*}}>) permutation = [1, 0, 2]
 // CHECK: linalg.transpose ins(%{{.*}} : memref<?x2x16xbf16, {{.*}}>) outs(%{{.*}} : memref<?x16x2xbf16, {{.*}}>) permutation = [0, 2, 1]
 // The last row of an odd number of rows has zeros beside it.
 // CHECK: scf.if
@@ -321,7 +324,6 @@ func.func @times(%cu: memref<?xi32>, %n: index, %x: memref<4x?xf32>, %y: memref<
 // CHECK: %[[O:.*]], %[[E:.*]] = varlen.online_finish kq
 // CHECK: bufferization.materialize_in_destination %[[E]] in restrict writable %[[LSE:.*]] :
 // CHECK: bufferization.materialize_in_destination %[[O]]
-// CHECK: %[[ROWS:.*]] = memref.alloc() {alignment = 64 : i64} : memref<8x8xf32>
 // CHECK: %[[COLUMNS:.*]] = memref.subview %[[ACCS]]
 // CHECK: linalg.transpose ins(%[[COLUMNS]]
 // CHECK: memref.load %[[MS]]

@@ -15,3 +15,14 @@ func.func @layout(%q: memref<8x4x1xf32>, %k: memref<8x4x1xf32, strided<[?, ?, ?]
          memref<3xi32>, memref<3xi32>, memref<8x4x1xf32, strided<[12, 3, 2]>>, memref<4x8xf32>) -> ()
   return
 }
+
+// Also where rows of keys, which steps read in place, have such a stride.
+// CPU: llvm.func @keys(
+func.func @keys(%q: memref<8x4x1xf32>, %k: memref<8x4x1xf32, strided<[12, 3, 2]>>,
+                %cu: memref<3xi32>, %out: memref<8x4x1xf32>, %l: memref<4x8xf32>) {
+  varlen.attn %q, %k, %k, %cu, %cu outs(%out, %l)
+      {varlen.schedule = #varlen.cpu_schedule<lanes = 16, vectors = 2, rows = 8, panels = 24, kv_block = 256, kv = copy>}
+      : (memref<8x4x1xf32>, memref<8x4x1xf32, strided<[12, 3, 2]>>, memref<8x4x1xf32, strided<[12, 3, 2]>>,
+         memref<3xi32>, memref<3xi32>, memref<8x4x1xf32>, memref<4x8xf32>) -> ()
+  return
+}

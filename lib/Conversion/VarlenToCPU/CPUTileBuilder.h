@@ -123,9 +123,20 @@ public:
   /// even.
   void emitReadPairs(Value source, const RowRange &rows, Value paddedRows,
                      Value destination);
-  /// Copies the first `count` rows of a matrix to scratch of another order than
-  /// rows; of pairs of rows `count` is even.
-  void emitReorder(Value rows, TileOrder order, Value count, Value destination);
+  /// Copies rows to scratch of another order than rows.
+  void emitReorder(Value rows, TileOrder order, Value destination);
+  /// Whether the rows of `memory` are elements of that type, one beside the
+  /// other.
+  static bool isOfRows(Value memory, Type element);
+  /// Whether so many rows as a vector has lanes lie in one view of `memory`, as
+  /// elements of that type; null if they never do.
+  Value emitIsInPlace(Value memory, const RowRange &rows, Type element);
+  /// These rows where they are if they are `inPlace`, else `scratch`, for which
+  /// `otherwise` may emit something.
+  Value emitVectorRows(Value memory, const RowRange &rows, Value inPlace,
+                       Value scratch, function_ref<void()> otherwise);
+  /// Rows of any distance, so that views of different memory have one type.
+  Value castRows(Value rows);
   /// Rows of `source`, times `factor` where that is not null, become rows
   /// destination[row, head, :].
   void emitStoreRows(Value source, Value factor, const RowRange &rows,

@@ -43,22 +43,74 @@ static int64_t innerSize(Value memory) {
 /// they are `ofHeads`, of the heads of one token.
 static Value viewRows(ImplicitLocOpBuilder &b, Value memory, Value row,
                       Value head, Value count, bool ofHeads) {
-  OpFoldResult one = b.getIndexAttr(1),
+  OpFoldResult one = b.getIndexAttr(1), rows = getAsOpFoldResult(count),
                columns = b.getIndexAttr(innerSize(memory));
   SmallVector<OpFoldResult> offsets = {row, head, b.getIndexAttr(0)},
-                            sizes = {count, one, columns};
+                            sizes = {rows, one, columns};
   if (ofHeads)
     std::swap(sizes[0], sizes[1]);
-  SmallVector<OpFoldResult> strides(3, one);
-  auto type = memref::SubViewOp::inferRankReducedResultType(
-      {ShapedType::kDynamic, innerSize(memory)}, memoryType(memory), offsets,
-      sizes, strides);
-  return memref::SubViewOp::create(b, type, memory, offsets, sizes, strides);
+  SmallVector<OpFoldResult> ones(3, one);
+  // By number: a row of one element is an extent of 1, too.
+  unsigned dropped = ofHeads ? 0 : 1;
+  auto whole = memref::SubViewOp::inferResultType(memoryType(memory), offsets,
+                                                  sizes, ones);
+  auto [strides, offset] = cast<MemRefType>(whole).getStridesAndOffset();
+  strides.erase(strides.begin() + dropped);
+  SmallVector<int64_t> shape(cast<MemRefType>(whole).getShape());
+  shape.erase(shape.begin() + dropped);
+  auto type =
+      MemRefType::get(shape, elementOf(memory),
+                      StridedLayoutAttr::get(b.getContext(), offset, strides));
+  return memref::SubViewOp::create(b, type, memory, offsets, sizes, ones);
 }
 
 Value CPUTileBuilder::emitRowsInPlace(Value source, const RowRange &rows) {
   return viewRows(b, source, rows.map.row(index, rows.first), rows.map.kvHead,
                   rows.count, /*ofHeads=*/false);
+}
+
+Value CPUTileBuilder::castRows(Value rows) {
+  MemRefType type = memoryType(rows);
+  auto layout = StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic,
+                                       {ShapedType::kDynamic, 1});
+  return memref::CastOp::create(
+      b, MemRefType::get(type.getShape(), type.getElementType(), layout), rows);
+}
+
+bool CPUTileBuilder::isOfRows(Value memory, Type element) {
+  // The stride of one column may be any.
+  return elementOf(memory) == element &&
+         memoryType(memory).getStridesAndOffset().first.back() == 1;
+}
+
+Value CPUTileBuilder::emitIsInPlace(Value memory, const RowRange &rows,
+                                    Type element) {
+  std::optional<int64_t> group = getConstantIntValue(rows.map.group);
+  if (!isOfRows(memory, element) || (group && *group != 1))
+    return {};
+  return index.both(index.equal(rows.count, lanes),
+                    index.equal(rows.map.group, 1));
+}
+
+Value CPUTileBuilder::emitVectorRows(Value memory, const RowRange &rows,
+                                     Value inPlace, Value scratch,
+                                     function_ref<void()> otherwise) {
+  if (!inPlace) {
+    otherwise();
+    return scratch;
+  }
+  auto chosen = [&](Value rows) { return Values{castRows(rows)}; };
+  return emitChoice(
+             b, inPlace,
+             [&] {
+               return chosen(emitRowsInPlace(
+                   memory, {rows.map, rows.first, index.constant(lanes)}));
+             },
+             [&] {
+               otherwise();
+               return chosen(scratch);
+             })
+      .front();
 }
 
 void CPUTileBuilder::forEachView(
@@ -135,32 +187,23 @@ static Value cutToPairs(ImplicitLocOpBuilder &b, Value memory, unsigned dim,
   return memref::ExpandShapeOp::create(b, shape, memory, dims, sizes);
 }
 
-void CPUTileBuilder::emitReorder(Value rows, TileOrder order, Value count,
+void CPUTileBuilder::emitReorder(Value rows, TileOrder order,
                                  Value destination) {
-  OpFoldResult zero = b.getIndexAttr(0), all = getAsOpFoldResult(count);
+  SmallVector<int64_t> permutation = {1, 0};
   int64_t columns = innerSize(rows);
-  rows = rowView(rows, zero, all);
-  if (order == TileOrder::Columns) {
-    destination = view(destination, zero, zero, b.getIndexAttr(columns), all);
-    linalg::TransposeOp::create(b, rows, destination, ArrayRef<int64_t>{1, 0});
-    return;
-  }
+  auto sizeOf = [&](Value memory) {
+    return memref::getMixedSize(b, b.getLoc(), memory, 0);
+  };
   if (order == TileOrder::ColumnPairs) {
-    OpFoldResult pairs = b.getIndexAttr(columns / 2);
-    destination = view(destination, zero, zero, pairs,
-                       getAsOpFoldResult(index.mul(count, 2)));
-    linalg::TransposeOp::create(b, cutToPairs(b, rows, 1, pairs),
-                                cutToPairs(b, destination, 1, all),
-                                ArrayRef<int64_t>{1, 0, 2});
-    return;
+    destination = cutToPairs(b, destination, 1, sizeOf(rows));
+    rows = cutToPairs(b, rows, 1, b.getIndexAttr(columns / 2));
+    permutation = {1, 0, 2};
+  } else if (order == TileOrder::RowPairs) {
+    rows = cutToPairs(b, rows, 0, sizeOf(destination));
+    destination = cutToPairs(b, destination, 1, b.getIndexAttr(columns));
+    permutation = {0, 2, 1};
   }
-  OpFoldResult pairs = getAsOpFoldResult(index.div(count, 2));
-  destination =
-      view(destination, zero, zero, pairs, b.getIndexAttr(2 * columns));
-  linalg::TransposeOp::create(
-      b, cutToPairs(b, rows, 0, pairs),
-      cutToPairs(b, destination, 1, b.getIndexAttr(columns)),
-      ArrayRef<int64_t>{0, 2, 1});
+  linalg::TransposeOp::create(b, rows, destination, permutation);
 }
 
 void CPUTileBuilder::emitReadPairs(Value source, const RowRange &rows,
@@ -169,18 +212,18 @@ void CPUTileBuilder::emitReadPairs(Value source, const RowRange &rows,
   OpFoldResult zero = b.getIndexAttr(0);
   Value even = index.roundDown(rows.count, 2), whole = index.div(even, 2);
   emitReorder(emitRowsInPlace(source, {rows.map, rows.first, even}),
-              TileOrder::RowPairs, even, destination);
+              TileOrder::RowPairs,
+              view(destination, zero, zero, whole, b.getIndexAttr(2 * size)));
   if (size != columns)
     emitFill(0.0, view(destination, zero, b.getIndexAttr(2 * size), whole,
                        b.getIndexAttr(2 * (columns - size))));
   // The last row, if its pair has no other.
-  Value two = index.constant(2);
   branch(index.less(even, rows.count), [&] {
     Value last = allocate({2, columns}, elementOf(source));
     emitReadRows(source,
                  {rows.map, index.add(rows.first, even), index.constant(1)},
-                 two, last);
-    emitReorder(last, TileOrder::RowPairs, two,
+                 index.constant(2), last);
+    emitReorder(last, TileOrder::RowPairs,
                 rowView(destination, whole, b.getIndexAttr(1)));
   });
   Value pairs = index.ceilDiv(rows.count, 2);

@@ -266,17 +266,26 @@ void QueryTileBody::emitWrite(WriteOp write, const Panel &at) {
     return emitWriteNumbers(write, at);
   Value destination = write.getDestination();
   Slab slab = slabOf(write.getValues().front());
-  Value rows = view(slab, at);
-  if (isKQ()) {
-    // By whole vectors.
-    Value count = index.roundUp(at.rows, lanes);
-    Value all = CPUTileBuilder::allocate({size, slab.perQuery}, compute);
-    rows = rowView(all, b.getIndexAttr(0), count);
-    linalg::TransposeOp::create(b, view(slab, at, index.constant(0), count),
-                                rows, ArrayRef<int64_t>{1, 0});
-  }
-  emitStoreRows(rows, /*factor=*/Value(), {tile.pairs, at.first, at.rows},
-                destination);
+  if (!isKQ())
+    return emitStoreRows(view(slab, at), /*factor=*/Value(),
+                         {tile.pairs, at.first, at.rows}, destination);
+  Value scratch = CPUTileBuilder::allocate({lanes, slab.perQuery}, compute);
+  loop(index.constant(0), at.rows, lanes, [&](Value column) {
+    RowRange rows = {tile.pairs, index.add(at.first, column),
+                     index.min(index.sub(at.rows, column), lanes)};
+    Value inPlace = emitIsInPlace(destination, rows, compute);
+    Value to = emitVectorRows(destination, rows, inPlace, scratch, [] {});
+    linalg::TransposeOp::create(b,
+                                view(slab, at, column, b.getIndexAttr(lanes)),
+                                to, ArrayRef<int64_t>{1, 0});
+    auto store = [&] {
+      emitStoreRows(scratch, /*factor=*/Value(), rows, destination);
+    };
+    if (inPlace)
+      branch(isNot(inPlace), store);
+    else
+      store();
+  });
 }
 
 void QueryTileBody::emitUnused() {

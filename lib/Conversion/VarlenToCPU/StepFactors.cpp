@@ -92,12 +92,6 @@ void StepFactors::allocateKeys() {
 //===----------------------------------------------------------------------===//
 
 void StepFactors::pack(const Panel &at) {
-  Value all = p.isKQ() ? p.index.constant(p.size) : at.rows;
-  // Columns are read by whole vectors that have a query.
-  Value columns = p.index.roundUp(at.rows, p.lanes);
-  auto isByRows = [](const Copy &copy) {
-    return copy.order == TileOrder::Rows || copy.order == TileOrder::RowPairs;
-  };
   for (const Factor &factor : factors) {
     if (!factor.of.ofQueries)
       continue;
@@ -107,15 +101,48 @@ void StepFactors::pack(const Panel &at) {
     for (const Copy &copy : factor.copies)
       if (copy.order == TileOrder::Rows)
         rows = viewQueries(copy, at);
-    if (!rows)
-      rows = p.allocate({p.size, factor.columns}, element);
-    p.emitReadRows(getSource(factor.of), {p.tile.pairs, at.first, at.rows},
-                   llvm::any_of(factor.copies, isByRows) ? all : columns, rows);
+      else if (copy.order == TileOrder::RowPairs && !rows)
+        rows = p.allocate({p.size, factor.columns}, element);
+    if (rows)
+      p.emitReadRows(getSource(factor.of), {p.tile.pairs, at.first, at.rows},
+                     p.isKQ() ? p.index.constant(p.size) : at.rows, rows);
     for (const Copy &copy : factor.copies)
-      if (copy.order != TileOrder::Rows)
-        p.emitReorder(rows, copy.order, isByRows(copy) ? all : columns,
-                      viewQueries(copy, at));
+      if (copy.order == TileOrder::RowPairs)
+        p.emitReorder(rows, copy.order, viewQueries(copy, at));
+      else if (copy.order != TileOrder::Rows)
+        packColumns(factor, copy, rows, at);
   }
+}
+
+void StepFactors::packColumns(const Factor &factor, const Copy &copy,
+                              Value rows, const Panel &at) {
+  ImplicitLocOpBuilder &b = p.b;
+  IndexBuilder &index = p.index;
+  Value source = getSource(factor.of), memory = viewQueries(copy, at);
+  OpFoldResult zero = b.getIndexAttr(0), lanes = b.getIndexAttr(p.lanes);
+  int64_t perColumn = copy.order == TileOrder::ColumnPairs ? 2 : 1;
+  Value scratch;
+  if (!rows)
+    scratch = p.allocate({p.lanes, factor.columns}, element);
+  p.loop(index.constant(0), at.rows, p.lanes, [&](Value column) {
+    Value vector;
+    if (rows) {
+      vector = p.rowView(rows, column, lanes);
+    } else {
+      RowRange range = {p.tile.pairs, index.add(at.first, column),
+                        index.min(index.sub(at.rows, column), p.lanes)};
+      Value inPlace;
+      if (factor.columns == memoryType(source).getDimSize(2))
+        inPlace = p.emitIsInPlace(source, range, element);
+      vector = p.emitVectorRows(source, range, inPlace, scratch, [&] {
+        p.emitReadRows(source, range, index.constant(p.lanes), scratch);
+      });
+    }
+    p.emitReorder(vector, copy.order,
+                  p.view(memory, zero, index.mul(column, perColumn),
+                         b.getIndexAttr(factor.columns / perColumn),
+                         b.getIndexAttr(perColumn * p.lanes)));
+  });
 }
 
 Value StepFactors::viewQueries(const Copy &copy, const Panel &at) {
@@ -145,15 +172,9 @@ void StepFactors::readCopy(const Factor &factor, Copy &copy,
   if (copy.order == TileOrder::RowPairs)
     return p.emitReadPairs(source, keys, padded, copy.memory);
   auto emitCopy = [&] { p.emitReadRows(source, keys, padded, copy.memory); };
-  if (!inPlace || elementOf(source) != element)
+  if (!inPlace || !CPUTileBuilder::isOfRows(source, element))
     return emitCopy();
-  auto layout = StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic,
-                                       {ShapedType::kDynamic, 1});
-  auto type =
-      MemRefType::get({ShapedType::kDynamic, factor.columns}, element, layout);
-  auto cast = [&](Value rows) {
-    return Values{memref::CastOp::create(b, type, rows)};
-  };
+  auto cast = [&](Value rows) { return Values{p.castRows(rows)}; };
   copy.rows =
       emitChoice(
           b, inPlace, [&] { return cast(p.emitRowsInPlace(source, keys)); },

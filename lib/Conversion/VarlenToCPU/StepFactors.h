@@ -60,6 +60,10 @@ private:
 
   /// The copies of all factors of queries, or of keys.
   SmallVector<std::pair<Factor *, Copy *>> getCopies(bool ofQueries);
+  /// Columns of vectors that have a query, from `rows` or, if that is null,
+  /// from memory.
+  void packColumns(const Factor &factor, const Copy &copy, Value rows,
+                   const Panel &at);
   void readCopy(const Factor &factor, Copy &copy, const RowRange &keys,
                 Value padded, Value inPlace);
   /// The part of a copy that a step reads.
