@@ -55,7 +55,8 @@ def words_of(seed):
         raise TypeError(f"seed: expected an integer, got {reprlib.repr(seed)}")
     if not -(1 << 63) <= seed < 1 << 64:
         raise ValueError(f"seed: expected an integer of 64 bits, got {reprlib.repr(seed)}")
-    return tuple((int(seed) >> shift & 0xFFFFFFFF ^ 1 << 31) - (1 << 31) for shift in (0, 32))
+    words = (int(seed) >> shift & 0xFFFFFFFF for shift in (0, 32))
+    return tuple((word ^ 1 << 31) - (1 << 31) for word in words)
 
 
 def check_rate(name, rate):
@@ -63,7 +64,9 @@ def check_rate(name, rate):
     if isinstance(rate, bool) or not isinstance(rate, numbers.Real):
         raise TypeError(f"{name}: expected a number, got {reprlib.repr(rate)}")
     if not 0 <= rate < 1:
-        raise ValueError(f"{name}: expected a number from 0 to less than 1, got {reprlib.repr(rate)}")
+        raise ValueError(
+            f"{name}: expected a number from 0 to less than 1, got {reprlib.repr(rate)}"
+        )
     return float(rate)
 
 

@@ -22,7 +22,8 @@ assert numpy.array_equal(out.numpy(), same)
 assert torch.equal(varlen_attn(q, k, v, cu, cu, seed=torch.tensor(5), **given), out)
 large = 0x89ABCDEF01234567
 by_number = varlen_attn(q, k, v, cu, cu, seed=large, **given)
-assert torch.equal(by_number, varlen_attn(q, k, v, cu, cu, seed=torch.tensor(large - 2**64), **given))
+by_tensor = varlen_attn(q, k, v, cu, cu, seed=torch.tensor(large - 2**64), **given)
+assert torch.equal(by_number, by_tensor)
 ids = torch.tensor([7, 1, 0])
 named = varlen_attn(q, k, v, cu, cu, seed=5, sequence_ids=ids, **given)
 assert numpy.array_equal(
@@ -52,8 +53,9 @@ assert torch.equal(varlen_attn(q, k, v, cu, cu, **given), one) and not torch.equ
 # As a part of a graph, and in 16 bits by autocast.
 seed = torch.tensor(5)
 compiled = torch.compile(
-    lambda q, seed: varlen_attn(q, k, v, cu, cu, seed=seed, **given), fullgraph=True, backend="aot_eager"
-)
+    lambda q, seed: varlen_attn(q, k, v, cu, cu, seed=seed, **given),
+    fullgraph=True, backend="aot_eager",
+)  # fmt: skip
 assert torch.equal(compiled(q, seed), out)
 assert torch.equal(
     compiled(q, torch.tensor(6)), varlen_attn(q, k, v, cu, cu, seed=6, **given)
@@ -85,7 +87,8 @@ REFUSED = [
     (ValueError, "dropout_p: expected a number from 0 to less than 1, got 1.0", {"dropout_p": 1.0}),
     (TypeError, "dropout_p: expected a Python number", {"dropout_p": torch.tensor(0.1)}),
     (TypeError, "seed: expected an integer, got 0.5", {"seed": 0.5}),
-    (ValueError, "seed: expected an integer or a tensor of one torch.int64, got torch.int32 of shape ()",
+    (ValueError,
+     "seed: expected an integer or a tensor of one torch.int64, got torch.int32 of shape ()",
      {"seed": torch.tensor(1, dtype=torch.int32)}),
     (ValueError, "sequence_ids: expected 3 integers, one for each sequence, got torch.float32",
      {"sequence_ids": torch.ones(3)}),

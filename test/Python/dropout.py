@@ -50,10 +50,8 @@ LENGTHS, HEADS, SEED = [3, 0, 130, 1], 3, 0x89ABCDEF01234567
 masks = masks_of(LENGTHS, HEADS, 0.3, SEED)
 least = _dropout.threshold(0.3)
 for sequence, mask in enumerate(masks):
-    wanted = [
-        [[formula(SEED, sequence, h, i, j) >= least for j in range(40)] for i in range(len(mask[h]))]
-        for h in range(HEADS)
-    ]
+    places = itertools.product(*map(range, mask.shape))
+    wanted = [formula(SEED, sequence, *place) >= least for place in places]
     assert (mask == numpy.array(wanted).reshape(mask.shape)).all(), sequence
 
 # A sequence that keeps its number keeps its mask: in another batch, alone, on other threads,
@@ -214,7 +212,8 @@ REFUSED = [
     (TypeError, "seed: expected an integer, got 1.0", {"seed": 1.0}),
     (ValueError, "seed: expected an integer of 64 bits, got 18446744073709551616", {"seed": 2**64}),
     (
-        ValueError, "sequence_ids: expected 2 integers, one for each sequence, got int64 of shape (3,)",
+        ValueError,
+        "sequence_ids: expected 2 integers, one for each sequence, got int64 of shape (3,)",
         {"sequence_ids": numpy.arange(3)},
     ),
     (
