@@ -84,7 +84,8 @@ def Varlen_YieldOp : Varlen_Op<"yield", [
   let description = [{
     Of `varlen.for_blocks`, with the values that the next block starts from; of
     `varlen.for_parts`, with the state of a part, or of two together; of a score
-    region, with the new score and, if it hides keys, whether the key is visible.
+    region, with the new score, with whether the key is visible if the region hides
+    keys, and with a factor of the probability if it has one.
 
     ```mlir
     varlen.yield %acc, %m, %l : tensor<64x48xf32>, tensor<64x1xf32>, tensor<64x1xf32>

@@ -70,7 +70,8 @@ def Varlen_AttnOp : Varlen_AttnOpBase<"attn", [
     2^30 - 1 away from 0. A capture may also be a table, a row of M numbers in place of the
     number (Hq x M or Hq x Tq x M): its argument is a `!varlen.table<f32>`, of which
     `varlen.lookup` reads an entry. The region yields the score that counts instead and, if it hides keys on top of the
-    mask, whether the key is visible. What differs between heads or sequences is
+    mask, whether the key is visible. A further number is a factor of the probability
+    of the key, which lse is without (dropout). What differs between heads or sequences is
     a capture. docs/scores.md has examples.
 
     On tensors the op has two results and no `outs`; on memrefs it writes the
