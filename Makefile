@@ -126,7 +126,7 @@ fuzz-parser: build
 mutate: build
 	@tools/setup.sh check
 	@tools/venv.sh build
-	@PYTHONPATH=python build/venv/bin/python test/Executor/mutation.py --all --build build
+	@PYTHONPATH=python build/venv/bin/python executor/test/mutation.py --all --build build
 
 # A wheel for Python with the library and the tools. It is tried in environments of
 # its own, with PYTHONS.

@@ -14,6 +14,8 @@ function(varlen_export name)
   target_include_directories(${name} INTERFACE
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
     $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/executor/include>
+    $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/executor/include>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   install(TARGETS ${name} EXPORT VarlenTargets
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
@@ -28,9 +30,10 @@ function(varlen_install_package)
   string(REGEX REPLACE "/$" "" VARLEN_PREFIX_OF_PKGCONFIG ${VARLEN_PREFIX_OF_PKGCONFIG})
   get_property(VARLEN_MLIR_LIBRARIES GLOBAL PROPERTY VARLEN_MLIR_LIBRARIES)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/varlen ${PROJECT_SOURCE_DIR}/include/varlen-c
+    ${PROJECT_SOURCE_DIR}/executor/include/varlen
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
     FILES_MATCHING PATTERN "*.h" PATTERN "*.td")
-  install(DIRECTORY ${PROJECT_BINARY_DIR}/include/varlen
+  install(DIRECTORY ${PROJECT_BINARY_DIR}/include/varlen ${PROJECT_BINARY_DIR}/executor/include/varlen
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
     FILES_MATCHING PATTERN "*.inc" PATTERN "CMakeFiles" EXCLUDE)
   # For programs of the C interface that are built by other means.

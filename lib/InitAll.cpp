@@ -8,10 +8,10 @@
 
 #include "varlen/InitAll.h"
 
+#include "varlen/ABI/Passes.h"
 #include "varlen/Conversion/Passes.h"
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
 #include "varlen/Dialect/Kernel/Transforms/Passes.h"
-#include "varlen/Dialect/Linalg/Transforms/Passes.h"
 #include "varlen/Dialect/Varlen/IR/MPIEffects.h"
 #include "varlen/Dialect/Varlen/IR/ShardingInterfaceImpl.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
@@ -19,8 +19,13 @@
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
 #include "varlen/Dialect/Varlen/Transforms/RuntimeVerification.h"
 #include "varlen/Differentiation/Registration.h"
+#include "varlen/Executor/Passes.h"
+#include "varlen/Import/Passes.h"
+#include "varlen/Linalg/Transforms/Passes.h"
 #include "varlen/Pipelines/Passes.h"
 #include "varlen/Pipelines/Pipelines.h"
+#include "varlen/Target/CPU/Passes.h"
+#include "varlen/Target/NVVM/Passes.h"
 
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/raw_ostream.h"
@@ -44,6 +49,11 @@ void varlen::registerAllPasses() {
   registerVarlenLinalgPasses();
   kernel::registerKernelTransformsPasses();
   registerVarlenConversionPasses();
+  registerVarlenImportPasses();
+  registerVarlenABIPasses();
+  registerVarlenCPUPasses();
+  registerVarlenNVVMPasses();
+  registerVarlenExecutorPasses();
   registerVarlenPipelinesPasses();
   registerPipelines();
 }

@@ -21,7 +21,7 @@ copyright = "the Varlen authors, Apache License 2.0 with LLVM exceptions"
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 include_patterns = ["README.md", "CHANGELOG.md", "benchmarks/README.md", "docs/**.md", "site/*.md"]
-exclude_patterns = ["build*", ".*", "include", "lib", "python", "test", "tools"]
+exclude_patterns = ["build*", ".*", "executor", "include", "lib", "python", "test", "tools"]
 root_doc = "docs/index"
 
 # Links to a heading of a page are those that GitHub makes.

@@ -46,6 +46,11 @@ SECTIONS = {
         "/docs/reference/VarlenPasses",
         "/docs/reference/LinalgPasses",
         "/docs/reference/ConversionPasses",
+        "/docs/reference/CPUPasses",
+        "/docs/reference/NVVMPasses",
+        "/docs/reference/ABIPasses",
+        "/docs/reference/ImportPasses",
+        "/docs/reference/ExecutorPasses",
         "/docs/reference/KernelDialect",
         "/docs/reference/KernelPasses",
     ],
@@ -73,6 +78,11 @@ TITLES = {
     "docs/reference/VarlenPasses": "Passes of the varlen dialect",
     "docs/reference/LinalgPasses": "Passes on linalg",
     "docs/reference/ConversionPasses": "Conversions",
+    "docs/reference/CPUPasses": "Passes for CPUs",
+    "docs/reference/NVVMPasses": "Passes for NVIDIA GPUs",
+    "docs/reference/ABIPasses": "Passes on the interfaces of functions",
+    "docs/reference/ImportPasses": "Imports of programs of other tools",
+    "docs/reference/ExecutorPasses": "Passes of the executor",
     "docs/reference/KernelPasses": "Passes of the kernel dialect",
 }
 

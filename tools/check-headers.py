@@ -7,7 +7,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LICENCE = "SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception"
-FOLDERS = ["cmake", "include", "lib", "tools"]
+FOLDERS = ["cmake", "executor/include", "executor/lib", "include", "lib", "tools"]
 SUFFIXES = {".h", ".c", ".cpp", ".td"}
 
 
@@ -23,8 +23,9 @@ def problems(path):
     if path.suffix == ".h":
         guard = re.search(r"^#ifndef (\w+)\n#define \1$", text, re.M)
         # A public header's guard is the path it is included by.
-        public = path.parts[0] == "include"
-        wanted = re.sub(r"\W", "_", str(path.relative_to(path.parts[0]))).upper()
+        root = next(i for i, part in enumerate(path.parts) if part != "executor")
+        public = path.parts[root] == "include"
+        wanted = re.sub(r"\W", "_", "_".join(path.parts[root + 1 :])).upper()
         if not guard or (public and guard[1] != wanted):
             yield f"wanted the guard {wanted}, got {guard[1] if guard else 'none'}"
         elif not re.search(rf"^#endif (//|/\*) {guard[1]}\b.*\n?\Z", text, re.M):

@@ -11,5 +11,5 @@ case ${1-} in
   ;;
 esac
 # shellcheck disable=SC2086 # two words
-find cmake include lib tools test \( -name '*.h' -o -name '*.cpp' -o -name '*.c' \) -print0 |
+find cmake executor include lib tools test \( -name '*.h' -o -name '*.cpp' -o -name '*.c' \) -print0 |
   xargs -0 -r clang-format-22 $mode

@@ -11,16 +11,21 @@ mkdir -p "$folder"
 # page PAGE DEFINITIONS GENERATOR...
 page() {
   out=$folder/$1
-  definitions=$root/include/varlen/$2
+  definitions=$root/$2
   shift 2
   mlir-tblgen "$@" -I "$root/include" -I "$(llvm-config --includedir)" "$definitions" |
     sed '/^\[TOC\]$/d' >"$out"
 }
 
-page VarlenDialect.md Dialect/Varlen/IR/VarlenOps.td -gen-dialect-doc -dialect=varlen
-page LinalgPasses.md Dialect/Linalg/Transforms/Passes.td -gen-pass-doc
-page VarlenPasses.md Dialect/Varlen/Transforms/Passes.td -gen-pass-doc
-page KernelDialect.md Dialect/Kernel/IR/KernelMemoryOps.td -gen-dialect-doc -dialect=kernel
-page KernelPasses.md Dialect/Kernel/Transforms/Passes.td -gen-pass-doc
-page ConversionPasses.md Conversion/Passes.td -gen-pass-doc
-page PipelinePasses.md Pipelines/Passes.td -gen-pass-doc
+page VarlenDialect.md include/varlen/Dialect/Varlen/IR/VarlenOps.td -gen-dialect-doc -dialect=varlen
+page LinalgPasses.md include/varlen/Linalg/Transforms/Passes.td -gen-pass-doc
+page VarlenPasses.md include/varlen/Dialect/Varlen/Transforms/Passes.td -gen-pass-doc
+page KernelDialect.md include/varlen/Dialect/Kernel/IR/KernelMemoryOps.td -gen-dialect-doc -dialect=kernel
+page KernelPasses.md include/varlen/Dialect/Kernel/Transforms/Passes.td -gen-pass-doc
+page ConversionPasses.md include/varlen/Conversion/Passes.td -gen-pass-doc
+page ImportPasses.md include/varlen/Import/Passes.td -gen-pass-doc
+page ABIPasses.md include/varlen/ABI/Passes.td -gen-pass-doc
+page CPUPasses.md include/varlen/Target/CPU/Passes.td -gen-pass-doc
+page NVVMPasses.md include/varlen/Target/NVVM/Passes.td -gen-pass-doc
+page ExecutorPasses.md executor/include/varlen/Executor/Passes.td -gen-pass-doc
+page PipelinePasses.md include/varlen/Pipelines/Passes.td -gen-pass-doc

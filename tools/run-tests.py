@@ -3,7 +3,7 @@
 
 Tests that a machine cannot run count as neither passed nor failed. lit starts the longest
 tests first, by their times in the last run, or in a fresh build by those in
-test/.lit_test_times.txt.
+.lit_test_times.txt of its suite.
 """
 
 import argparse
@@ -14,12 +14,18 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-TIMES = ROOT / "test" / ".lit_test_times.txt"
+SUITES = [ROOT / "test", ROOT / "executor" / "test"]
 
 # What --quick runs: each pass and operation on its own, and numbers end to end.
 QUICK = [
-    "Dialect", "Conversion", "Differentiation", "Interfaces", "Patterns", "Pipelines",
-    "Integration/conformance.py",
+    "executor/test/Transforms",
+    *(
+        f"test/{folder}"
+        for folder in (
+            "ABI", "Conversion", "Dialect", "Differentiation", "Import", "Interfaces", "Linalg",
+            "Patterns", "Pipelines", "Target", "Integration/conformance.py",
+        )
+    ),
 ]  # fmt: skip
 
 PASSED = {"PASS", "FLAKYPASS"}
@@ -45,15 +51,20 @@ def run_lit(lit, build, tests, variables):
 def record(tests):
     """Writes the processor seconds of those that take more than some: the others run last,
     in any order."""
-    seconds = {
-        test["name"].split(" :: ")[1]: test["metrics"]["cpu"]
-        for test in tests
-        if test["code"] in PASSED
-    }
-    longest = sorted(seconds.items(), key=lambda item: (-round(item[1]), item[0]))
-    lines = [f"{time:.0f} {name}\n" for name, time in longest if time >= 3]
-    TIMES.write_text("".join(lines))
-    print(f"{sum(seconds.values()):.0f} s of processor time; {TIMES} has {len(lines)} tests")
+    total = 0
+    for suite in SUITES:
+        # lit's name of a suite is the folder above, but for the main one.
+        name = "varlen" if suite.parent == ROOT else suite.parent.name
+        seconds = {
+            test["name"].split(" :: ")[1]: test["metrics"]["cpu"]
+            for test in tests
+            if test["code"] in PASSED and test["name"].startswith(f"{name} :: ")
+        }
+        total += sum(seconds.values())
+        longest = sorted(seconds.items(), key=lambda item: (-round(item[1]), item[0]))
+        lines = [f"{time:.0f} {name}\n" for name, time in longest if time >= 3]
+        (suite / ".lit_test_times.txt").write_text("".join(lines))
+    print(f"{total:.0f} s of processor time")
 
 
 def main():
@@ -65,7 +76,7 @@ def main():
     )
     parser.add_argument(
         "--record", action="store_true",
-        help="measure processor times and write test/.lit_test_times.txt",
+        help="measure processor times and write .lit_test_times.txt of the suites",
     )  # fmt: skip
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
@@ -79,9 +90,9 @@ def main():
     if arguments.record and (arguments.quick or arguments.tests):
         parser.error("--record: expected the whole suite")
 
-    tests = [ROOT / "test"]
+    tests = SUITES
     if arguments.quick:
-        tests = [ROOT / "test" / name for name in QUICK]
+        tests = [ROOT / name for name in QUICK]
     variables = {
         "VARLEN_LONG": str(int(arguments.long)),
         "VARLEN_MEASURE": str(int(arguments.record)),

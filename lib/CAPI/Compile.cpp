@@ -8,7 +8,7 @@
 
 #include "Program.h"
 #include "Source.h"
-#include "varlen/Conversion/Passes.h"
+#include "varlen/ABI/Passes.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
 #include "varlen/ExecutionEngine/ObjectCode.h"
 #include "varlen/Pipelines/Pipelines.h"

@@ -8,7 +8,7 @@
 
 #include "KernelLaunch.h"
 
-#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
+#include "varlen/Support/IndexBuilder.h"
 
 using namespace mlir;
 using namespace mlir::varlen;

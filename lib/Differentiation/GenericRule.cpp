@@ -17,6 +17,8 @@
 
 #include "GenericRule.h"
 
+#include "varlen/Support/Dependencies.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"

@@ -16,7 +16,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "GenericRule.h"
-#include "varlen/Dialect/Varlen/Utils/Body.h"
+#include "varlen/Support/Body.h"
+#include "varlen/Support/Dependencies.h"
 
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -8,7 +8,7 @@
 
 #include "PointSum.h"
 
-#include "varlen/Dialect/Varlen/Utils/Body.h"
+#include "varlen/Support/Body.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"

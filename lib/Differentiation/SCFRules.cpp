@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Models.h"
-#include "varlen/Dialect/Varlen/Utils/Body.h"
 #include "varlen/Differentiation/Registration.h"
 #include "varlen/Interfaces/VJPInterface.h"
+#include "varlen/Support/Body.h"
+#include "varlen/Support/Dependencies.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"

@@ -9,6 +9,7 @@
 #include "Models.h"
 #include "varlen/Differentiation/Registration.h"
 #include "varlen/Interfaces/VJPInterface.h"
+#include "varlen/Support/Dependencies.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"

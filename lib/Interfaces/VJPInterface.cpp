@@ -8,6 +8,8 @@
 
 #include "varlen/Interfaces/VJPInterface.h"
 
+#include "varlen/Support/Dependencies.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -32,27 +34,6 @@ bool varlen::hasCotangent(Type type) {
 static bool holdsFloats(Type type) {
   Type element = getElementTypeOrSelf(type);
   return isa<FloatType, ComplexType>(element);
-}
-
-SmallVector<Value> varlen::getCaptured(Operation *op) {
-  llvm::SetVector<Value> values;
-  op->walk([&](Operation *nested) {
-    if (nested == op)
-      return;
-    for (Value operand : nested->getOperands()) {
-      Operation *parent = operand.getParentBlock()->getParentOp();
-      if (!parent || !op->isAncestor(parent))
-        values.insert(operand);
-    }
-  });
-  return values.takeVector();
-}
-
-SmallVector<Value> varlen::getDependencies(Operation *op) {
-  llvm::SetVector<Value> values;
-  values.insert_range(op->getOperands());
-  values.insert_range(getCaptured(op));
-  return values.takeVector();
 }
 
 //===----------------------------------------------------------------------===//

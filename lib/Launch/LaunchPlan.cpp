@@ -8,7 +8,7 @@
 
 #include "varlen/Launch/LaunchPlan.h"
 
-#include "varlen/Conversion/Passes.h"
+#include "varlen/ABI/Passes.h"
 #include "varlen/Pipelines/Pipelines.h"
 #include "varlen/Pipelines/SourceName.h"
 

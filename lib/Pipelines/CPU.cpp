@@ -12,12 +12,15 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "varlen/ABI/Passes.h"
 #include "varlen/Conversion/Passes.h"
-#include "varlen/Dialect/Linalg/Transforms/Passes.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
+#include "varlen/Linalg/Transforms/Passes.h"
 #include "varlen/Pipelines/Passes.h"
 #include "varlen/Pipelines/Pipelines.h"
+#include "varlen/Target/CPU/Passes.h"
 #include "varlen/Target/CPUTarget.h"
+#include "varlen/Target/NVVM/Passes.h"
 
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Conversion/VectorToSCF/VectorToSCF.h"

@@ -16,9 +16,11 @@
 #include "varlen/Conversion/Passes.h"
 #include "varlen/Dialect/Kernel/Transforms/Passes.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
+#include "varlen/Executor/Passes.h"
 #include "varlen/Pipelines/Passes.h"
 #include "varlen/Pipelines/Pipelines.h"
 #include "varlen/Target/GPUTarget.h"
+#include "varlen/Target/NVVM/Passes.h"
 
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"

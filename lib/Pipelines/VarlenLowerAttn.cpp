@@ -7,13 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttnIsolator.h"
-#include "varlen/Conversion/Passes.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
-#include "varlen/Dialect/Varlen/Utils/TargetOption.h"
 #include "varlen/Pipelines/Passes.h"
 #include "varlen/Pipelines/Pipelines.h"
 #include "varlen/Target/CPUTarget.h"
 #include "varlen/Target/GPUTarget.h"
+#include "varlen/Target/TargetOption.h"
 
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"

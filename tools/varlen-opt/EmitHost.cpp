@@ -9,7 +9,7 @@
 #include "Emit.h"
 #include "EmitFile.h"
 #include "EmitHeader.h"
-#include "varlen/Conversion/Passes.h"
+#include "varlen/ABI/Passes.h"
 #include "varlen/ExecutionEngine/CompileThreads.h"
 #include "varlen/ExecutionEngine/ExecutionEngine.h"
 #include "varlen/Pipelines/Pipelines.h"

@@ -92,14 +92,6 @@ private:
   llvm::DenseMap<Value, Value> cotangents;
 };
 
-/// The values from outside that the regions of an operation use. The operation
-/// may be in a region without a parent operation.
-SmallVector<Value> getCaptured(Operation *op);
-
-/// The values from outside that the operation reads: its operands, and what its
-/// regions capture.
-SmallVector<Value> getDependencies(Operation *op);
-
 /// A value that has the shape of `value` and is defined before it, such as the
 /// destination of its producer; null if none is known. For a value that a loop
 /// carries it is the initial value, if the loop preserves the shape.

@@ -10,7 +10,7 @@
 
 #include "../KernelLaunch.h"
 #include "LinalgKernel.h"
-#include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
+#include "varlen/Support/ControlFlow.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"

@@ -16,7 +16,7 @@
 #define VARLEN_LIB_CONVERSION_LINALGTOKERNEL_CONTRACTIONKERNEL_H
 
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
-#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
+#include "varlen/Support/IndexBuilder.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 

@@ -10,7 +10,7 @@
 
 #include "../KernelLaunch.h"
 #include "varlen/Dialect/Kernel/IR/SharedTile.h"
-#include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
+#include "varlen/Support/ControlFlow.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"

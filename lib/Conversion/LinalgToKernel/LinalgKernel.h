@@ -15,7 +15,7 @@
 #ifndef VARLEN_LIB_CONVERSION_LINALGTOKERNEL_LINALGKERNEL_H
 #define VARLEN_LIB_CONVERSION_LINALGTOKERNEL_LINALGKERNEL_H
 
-#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
+#include "varlen/Support/IndexBuilder.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 

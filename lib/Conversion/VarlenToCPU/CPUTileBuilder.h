@@ -12,9 +12,9 @@
 #include "CPUTileMemory.h"
 #include "RowScratch.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
-#include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
 #include "varlen/Dialect/Varlen/Utils/RowMap.h"
 #include "varlen/Dialect/Varlen/Utils/SequenceMask.h"
+#include "varlen/Support/ControlFlow.h"
 
 namespace mlir::varlen {
 

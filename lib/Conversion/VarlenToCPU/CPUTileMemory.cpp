@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "CPUTileBuilder.h"
-#include "varlen/Dialect/Varlen/Utils/Body.h"
-#include "varlen/Dialect/Varlen/Utils/PairMap.h"
+#include "varlen/Support/Body.h"
+#include "varlen/Support/PairMap.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

@@ -9,8 +9,8 @@
 #include "HeadSums.h"
 
 #include "CPUTileMemory.h"
-#include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
 #include "varlen/Dialect/Varlen/Utils/RowMap.h"
+#include "varlen/Support/ControlFlow.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -8,8 +8,8 @@
 
 #include "TileLoopConverter.h"
 #include "varlen/Dialect/Varlen/IR/VarlenScore.h"
-#include "varlen/Dialect/Varlen/Utils/Body.h"
 #include "varlen/Dialect/Varlen/Utils/TableMemory.h"
+#include "varlen/Support/Body.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "TileLoopConverter.h"
-#include "varlen/Dialect/Varlen/Utils/Body.h"
 #include "varlen/Dialect/Varlen/Utils/TableMemory.h"
+#include "varlen/Support/Body.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"

@@ -9,7 +9,7 @@
 #ifndef VARLEN_CONVERSION_VARLENTOKERNEL_WARPREDUCTION_H
 #define VARLEN_CONVERSION_VARLENTOKERNEL_WARPREDUCTION_H
 
-#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
+#include "varlen/Support/IndexBuilder.h"
 
 namespace mlir::varlen {
 

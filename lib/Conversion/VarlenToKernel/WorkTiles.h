@@ -11,8 +11,8 @@
 
 #include "../KernelLaunch.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
-#include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
-#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
+#include "varlen/Support/ControlFlow.h"
+#include "varlen/Support/IndexBuilder.h"
 
 namespace mlir::varlen {
 

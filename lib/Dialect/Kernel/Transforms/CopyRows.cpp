@@ -16,8 +16,8 @@
 
 #include "MemRefAddress.h"
 #include "RowLocator.h"
-#include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
-#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
+#include "varlen/Support/ControlFlow.h"
+#include "varlen/Support/IndexBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"

@@ -10,7 +10,7 @@
 #include "RowLocator.h"
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
 #include "varlen/Dialect/Kernel/Transforms/Passes.h"
-#include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
+#include "varlen/Support/ControlFlow.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -16,7 +16,7 @@
 
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
 #include "varlen/Dialect/Kernel/Transforms/Passes.h"
-#include "varlen/Dialect/Varlen/Utils/Body.h"
+#include "varlen/Support/Body.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

@@ -10,7 +10,7 @@
 
 #include "FragmentLayout.h"
 #include "MemRefAddress.h"
-#include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
+#include "varlen/Support/ControlFlow.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

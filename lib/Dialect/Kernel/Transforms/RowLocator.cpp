@@ -8,7 +8,7 @@
 
 #include "RowLocator.h"
 
-#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
+#include "varlen/Support/IndexBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"

@@ -8,8 +8,8 @@
 
 #include "TableRows.h"
 
-#include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
 #include "varlen/Dialect/Varlen/Utils/TableMemory.h"
+#include "varlen/Support/ControlFlow.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

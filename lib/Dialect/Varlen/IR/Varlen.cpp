@@ -8,6 +8,8 @@
 
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 
+#include "varlen/Linalg/Attributes.h"
+
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"

@@ -9,8 +9,8 @@
 #include "ExtentChecks.h"
 
 #include "varlen/Dialect/Varlen/Transforms/Transforms.h"
-#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 #include "varlen/Runtime/Runtime.h"
+#include "varlen/Support/IndexBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

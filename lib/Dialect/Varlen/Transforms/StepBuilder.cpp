@@ -8,9 +8,9 @@
 
 #include "StepBuilder.h"
 
-#include "varlen/Dialect/Varlen/Utils/Body.h"
-#include "varlen/Dialect/Varlen/Utils/Extents.h"
-#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
+#include "varlen/Support/Body.h"
+#include "varlen/Support/Extents.h"
+#include "varlen/Support/IndexBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

@@ -9,7 +9,8 @@
 #include "StepPanel.h"
 
 #include "StepBuilder.h"
-#include "varlen/Dialect/Varlen/Utils/Extents.h"
+#include "varlen/Linalg/Attributes.h"
+#include "varlen/Support/Extents.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"

@@ -17,9 +17,9 @@
 #define VARLEN_DIALECT_VARLEN_TRANSFORMS_STEPPANEL_H
 
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
-#include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
-#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
 #include "varlen/Dialect/Varlen/Utils/TileLoops.h"
+#include "varlen/Support/ControlFlow.h"
+#include "varlen/Support/IndexBuilder.h"
 
 #include "mlir/IR/OwningOpRef.h"
 

@@ -9,7 +9,7 @@
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
 #include "varlen/Dialect/Varlen/Utils/ScoreIntervals.h"
-#include "varlen/Dialect/Varlen/Utils/TargetOption.h"
+#include "varlen/Target/TargetOption.h"
 #include "varlen/Target/Tiles.h"
 
 #include "mlir/IR/Builders.h"

@@ -12,14 +12,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "EnclosingSchedule.h"
 #include "ScoreReference.h"
 #include "StepBuilder.h"
 #include "StepPanel.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
 #include "varlen/Dialect/Varlen/Transforms/Transforms.h"
-#include "varlen/Dialect/Varlen/Utils/Extents.h"
+#include "varlen/Dialect/Varlen/Utils/EnclosingSchedule.h"
+#include "varlen/Support/Extents.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"

@@ -17,7 +17,7 @@
 
 #include "NumberIntervals.h"
 #include "varlen/Dialect/Varlen/IR/VarlenScore.h"
-#include "varlen/Dialect/Varlen/Utils/ControlFlow.h"
+#include "varlen/Support/ControlFlow.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 

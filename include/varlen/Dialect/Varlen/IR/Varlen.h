@@ -9,7 +9,7 @@
 #ifndef VARLEN_DIALECT_VARLEN_IR_VARLEN_H
 #define VARLEN_DIALECT_VARLEN_IR_VARLEN_H
 
-#include "varlen/Dialect/Varlen/Utils/Position.h"
+#include "varlen/Dialect/Varlen/IR/Position.h"
 #include "varlen/Target/Tiles.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
@@ -43,14 +43,6 @@ namespace mlir::varlen {
 /// of a loop over its tiles, and of what convert-varlen-to-cpu makes of that
 /// loop, an scf.forall or an scf.if in it, whose tiles are vectorised by it.
 inline constexpr llvm::StringLiteral kScheduleAttrName = "varlen.schedule";
-/// Discardable attribute of a linalg.contract: that it adds up in the order of
-/// the contracted loop, whatever its operands look like in memory.
-inline constexpr llvm::StringLiteral kInOrderAttrName = "varlen.in_order";
-/// Discardable attribute of a linalg.contract: that what is in memory is added
-/// to the sum of the products in the end. A sum over thousands of rows is a sum
-/// of sums then, whose rounding errors are smaller, and it has no load to wait
-/// for in the beginning.
-inline constexpr llvm::StringLiteral kAddLastAttrName = "varlen.add_last";
 /// Discardable attribute of math.exp2, and of operations that have
 /// exponentials: the degree of the polynomial that suffices, an integer from 3
 /// to 6, 11 for f64. It also guarantees that the operand is at most 127 (1023

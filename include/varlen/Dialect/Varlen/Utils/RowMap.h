@@ -9,7 +9,7 @@
 #ifndef VARLEN_DIALECT_VARLEN_UTILS_ROWMAP_H
 #define VARLEN_DIALECT_VARLEN_UTILS_ROWMAP_H
 
-#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
+#include "varlen/Support/IndexBuilder.h"
 
 namespace mlir::varlen {
 

@@ -10,7 +10,7 @@
 #define VARLEN_DIALECT_VARLEN_UTILS_SCOREINTERVALS_H
 
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
-#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
+#include "varlen/Support/IndexBuilder.h"
 
 namespace mlir::varlen {
 

@@ -15,7 +15,7 @@
 #ifndef VARLEN_DIALECT_VARLEN_UTILS_TABLEMEMORY_H
 #define VARLEN_DIALECT_VARLEN_UTILS_TABLEMEMORY_H
 
-#include "varlen/Dialect/Varlen/Utils/IndexBuilder.h"
+#include "varlen/Support/IndexBuilder.h"
 
 #include <limits>
 

@@ -1,0 +1,22 @@
+//===- WidenNarrowFloats.h - Arithmetic of f16 and bf16 in f32 --*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_SUPPORT_WIDENNARROWFLOATS_H
+#define VARLEN_SUPPORT_WIDENNARROWFLOATS_H
+
+#include "mlir/IR/Operation.h"
+
+namespace mlir::varlen {
+
+/// Arithmetic and functions of f16 and bf16 in f32: one extension for each
+/// operand, one rounding for the result. In VarlenExpandNarrowFloats.cpp.
+LogicalResult widenNarrowFloats(Operation *root);
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_SUPPORT_WIDENNARROWFLOATS_H

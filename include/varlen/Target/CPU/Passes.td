@@ -1,0 +1,622 @@
+//===- Passes.td - Passes for CPUs -------------------------*- tablegen -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_TARGET_CPU_PASSES_TD
+#define VARLEN_TARGET_CPU_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def VarlenPairFactors : Pass<"varlen-pair-factors"> {
+  let summary = "Make pairs of bf16 a dimension of what products read";
+  let description = [{
+    A product of bf16 tiles, of loops (row, column, depth), becomes one of loops (row,
+    column, depth, pair) whose factors have rank 3. Tiles in memory are views of it; of one
+    that is computed the rows are interleaved, once for all products that read it: part by
+    part where it is computed so, in a loop, too. A part that may begin or end within a pair
+    is interleaved by itself.
+
+    *Requires*: a `#varlen.cpu_schedule` with `kv = pairs` on an operation around the
+    products; tiles in memory in the orders that `varlen-choose-copies` gives them; an even
+    depth. Other products are left as they are. *Guarantees*: no `varlen.to_tile` is left in
+    factors. *Numerics*: a tile that is rounded to bf16 is, in pairs, rounded away from zero
+    on a tie.
+
+    ```mlir
+    %k = varlen.to_tile %m as row_pairs : memref<32x64xbf16> to tensor<64x32xbf16>
+    %s = linalg.contract ... ins(%q, %k : tensor<8x64xbf16>, tensor<64x32xbf16>) ...
+    ```
+    becomes
+    ```mlir
+    %0 = memref.expand_shape %m [[0], [1, 2]] : memref<32x64xbf16> into memref<32x32x2xbf16>
+    %k = bufferization.to_tensor %0 restrict : memref<32x32x2xbf16> to tensor<32x32x2xbf16>
+    %1 = tensor.expand_shape %q [[0], [1, 2]] : tensor<8x64xbf16> into tensor<8x32x2xbf16>
+    %s = linalg.contract ... ins(%1, %k : tensor<8x32x2xbf16>, tensor<32x32x2xbf16>) ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::bufferization::BufferizationDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numProducts", "products", "Products of pairs">];
+}
+
+def VarlenPlaceTiles : Pass<"varlen-place-tiles"> {
+  let summary = "Say where tiles lie before one-shot bufferization";
+  let description = [{
+    A `tensor.empty` with a dynamic number of rows, as a score tile is, becomes a slice
+    of one of `kv_block` rows: its memory has a static size, and `varlen-outline-work`
+    puts it into the workspace. An elementwise operation writes over a tile of the same
+    type that was computed before and is not read after it, or to the memory where its
+    result is to end up, if no tile of memory is read after it. A tile that is read from
+    memory to which the same block writes is writable there, so that what updates it happens
+    in place.
+
+    *Requires*: `#varlen.cpu_schedule` on an operation around them; at most `kv_block`
+    rows where they are dynamic, or half of that of pairs. *Guarantees*: values keep their types. Tensors of other ranks, and with
+    dynamic columns, are left as they are. The schedule is removed: it has no later reader.
+    *Numerics*: none.
+
+    ```mlir
+    %old = bufferization.to_tensor %acc restrict : memref<64x32xf32> to tensor<64x32xf32>
+    %s = tensor.empty(%keys) : tensor<?x32xf32>
+    ...
+    bufferization.materialize_in_destination %new in restrict writable %acc
+    ```
+    becomes
+    ```mlir
+    %old = bufferization.to_tensor %acc restrict writable : memref<64x32xf32> to tensor<64x32xf32>
+    %whole = tensor.empty() : tensor<256x32xf32>
+    %s = tensor.extract_slice %whole[0, 0] [%keys, 32] [1, 1]
+        : tensor<256x32xf32> to tensor<?x32xf32>
+    ...
+    bufferization.materialize_in_destination %new in restrict writable %acc
+    ```
+  }];
+  let dependentDialects = ["::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numBounded", "bounded", "Tiles of kv_block rows">,
+    Statistic<"numOverwritten", "overwritten", "Tiles written over">,
+    Statistic<"numUpdated", "updated", "Tiles updated in place">];
+}
+
+def VarlenChooseCopies : Pass<"varlen-choose-copies"> {
+  let summary = "Let each product read one copy of a tile";
+  let description = [{
+    A tile that lies in memory in several orders (`varlen.to_tile`) becomes one
+    tensor for each order that is read: what is in columns is a transposed tensor,
+    and the indexing map of the product that reads it is permuted. The left factor
+    of a product is read by scalars and the right one by vectors of
+    columns; in pairs of two steps of the reduction where the schedule has `kv =
+    pairs` and the right factor is bf16. So no order is left but rows and pairs of
+    rows, and no tile but with one copy. A transposed tile that is stored to transposed
+    memory is stored as it is.
+
+    *Requires*: `#varlen.cpu_schedule` on an operation around the tiles, and
+    linalg.contract on rank-2 tiles with the result's columns, or the reduction,
+    as the right factor's last dimension.
+    *Guarantees*: results are the same; nothing but reads of tiles and indexing
+    maps changes. A product whose copy is missing is an error.
+
+    ```mlir
+    %q = varlen.to_tile %rows as rows, %columns as columns
+        : memref<32x8xf32>, memref<8x32xf32> to tensor<32x8xf32>
+    %s = linalg.contract indexing_maps = [..., affine_map<(r, c, k) -> (c, k)>, ...]
+        ins(%k, %q : tensor<?x8xf32>, tensor<32x8xf32>) ...
+    ```
+    becomes
+    ```mlir
+    %q = bufferization.to_tensor %columns restrict : memref<8x32xf32> to tensor<8x32xf32>
+    %s = linalg.contract indexing_maps = [..., affine_map<(r, c, k) -> (k, c)>, ...]
+        ins(%k, %q : tensor<?x8xf32>, tensor<8x32xf32>) ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
+  let statistics = [
+    Statistic<"numTiles", "tiles", "Tiles that lie in memory in several orders">];
+}
+
+def VarlenExpandTableSums : Pass<"varlen-expand-table-sums"> {
+  let summary = "Write sums to rows of a table as loops of vectors";
+  let description = [{
+    A `varlen.scatter_add` becomes a loop over keys of gathers and scatters, whose
+    lanes are queries, each with a row of its own: a query whose row is negative is off
+    their mask. A `varlen.add_keys` becomes a loop over the heads that the lanes of a
+    vector belong to, and in it one over keys that adds the sum of a head's lanes.
+
+    *Requires*: `#varlen.cpu_schedule` on an operation around them, in an
+    `scf.forall` or on it; score tiles in `kq` orientation with a multiple of
+    `lanes` columns, at most `kv_block` of them where rows are dynamic, that are
+    computed in the same block or lie in memory; rows of the table in memory, one for
+    each column. Others, as those of a GPU, are left as they are.
+    *Guarantees*: neither of them is left where there is such a schedule. What they read
+    is stored to `memref.alloc` at the start of the loop body, unless it lies in memory.
+    *Numerics*: keys in ascending order. The lanes of a head are summed in an order
+    that depends on their number only.
+
+    ```mlir
+    varlen.scatter_add %values at %index to %table[%rows]
+        : tensor<?x8xf32>, tensor<?x8xi32>, memref<?x32xf32, strided<[1, 1]>>, tensor<1x8xi64>
+    ```
+    becomes
+    ```mlir
+    bufferization.materialize_in_destination %values in restrict writable %v
+    bufferization.materialize_in_destination %index in restrict writable %i
+    %mask = arith.cmpi ne, %row, %none : vector<8xi64>
+    scf.for %key = %c0 to %keys step %c1 {
+      %at = ...
+      %sum = vector.gather %flat[%c0] [%at], %mask, %zeros : ... into vector<8xf32>
+      %more = vector.load %v[%key, %c0] : memref<128x8xf32>, vector<8xf32>
+      %new = arith.addf %sum, %more : vector<8xf32>
+      vector.scatter %flat[%c0] [%at], %mask, %new : ...
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::bufferization::BufferizationDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect", "::mlir::vector::VectorDialect"];
+  let statistics = [
+    Statistic<"numExpanded", "expanded", "Operations written as loops">];
+}
+
+def VarlenBoundAllocs : Pass<"varlen-bound-allocs"> {
+  let summary = "Buffers of parallel loops with static sizes";
+  let description = [{
+    A buffer that is allocated in an `scf.forall` with sizes that are at most a
+    constant each becomes a `memref.view` of one that is as large as it can get, so
+    that `varlen-outline-work` can put it into the workspace.
+
+    *Requires*: memrefs; a bound is the constant of an `arith.minsi`, also where the
+    size is an extent of a view or a buffer that has it. Other buffers are left as
+    they are.
+    *Guarantees*: values keep their types.
+    *Numerics*: none.
+
+    ```mlir
+    %n = arith.minsi %rest, %c256 : index
+    %buffer = memref.alloc(%n) : memref<?x4xf32>
+    ```
+    becomes
+    ```mlir
+    %bytes = memref.alloc() : memref<4096xi8>
+    %buffer = memref.view %bytes[%c0][%n] : memref<4096xi8> to memref<?x4xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::memref::MemRefDialect"];
+  let statistics = [Statistic<"numBounded", "bounded", "Buffers rewritten">];
+}
+
+def VarlenExpandExp2 : Pass<"varlen-expand-exp2"> {
+  let summary = "Write math.exp2 as a polynomial, lane by lane";
+  let description = [{
+    LLVM turns exp2 of a vector into one library call per lane. This pass writes
+    `2^x = 2^n * p(x - n)` with n the integer nearest to x: a clamp, three
+    additions, one fused multiply-add per degree, a shift and an integer
+    addition.
+
+    *Requires*: nothing. Works on scalars and vectors of any shape, f32 and f64
+    directly, narrower types through f32. Tensors are left alone.
+
+    *Guarantees*: no math.exp2 on scalars and vectors is left.
+
+    *Numerics*: exp2 of an integer is exact; exp2(-inf), and everything from
+    -127 (f64: -1023) down, is exactly 0. Largest relative error over all f32
+    numbers in [-126, 127.5], with rounding: degree 3 1.01e-4, 4 2.9e-6,
+    5 1.72e-7, 6 8.0e-8. f64 has degree 11 and 1.0 ulp. Results that would be
+    denormal have an absolute error below 2^-126 (f64: 2^-1022). Overflow gives
+    inf and a NaN stays one.
+
+    An operation with the attribute `varlen.exp2_degree` gets that degree, and
+    leaves out what makes the last sentence true: its operand must be at most
+    127 (f64: 1023), and a NaN stays one only if the low 9 (f64: 12) bits of its
+    payload are 0, as in every NaN that arithmetic makes or that comes from a
+    narrower type. This is the form that attention uses.
+
+    With `scale`, a vector of one or more times 512 bits is, register by register,
+    `x86vector.avx512.mask.scalef` of the polynomial by n: no clamp, and no promise, is
+    needed, and results that are denormal are rounded like all others.
+
+    ```mlir
+    %y = math.exp2 %x {varlen.exp2_degree = 3 : i64} : vector<8xf32>
+    ```
+    becomes
+    ```mlir
+    %below = arith.cmpf ogt, %lowest, %x : vector<8xf32>
+    %clamped = arith.select %below, %lowest, %x : vector<8xi1>, vector<8xf32>
+    %t = arith.addf %clamped, %magic : vector<8xf32>
+    %n = arith.subf %t, %magic : vector<8xf32>
+    %f = arith.subf %clamped, %n : vector<8xf32>
+    %p3 = math.fma %c3, %f, %c2 : vector<8xf32>
+    %p2 = math.fma %p3, %f, %c1 : vector<8xf32>
+    %p = math.fma %p2, %f, %one : vector<8xf32>
+    %t_bits = arith.bitcast %t : vector<8xf32> to vector<8xi32>
+    %p_bits = arith.bitcast %p : vector<8xf32> to vector<8xi32>
+    %exponent = arith.shli %t_bits, %c23 : vector<8xi32>
+    %bits = arith.addi %p_bits, %exponent : vector<8xi32>
+    %y = arith.bitcast %bits : vector<8xi32> to vector<8xf32>
+    ```
+  }];
+  let options = [
+    Option<"degree", "degree", "int64_t", /*default=*/"5",
+           "Degree, 3 to 6, of f32 operations that do not say theirs">,
+    Option<"scale", "scale", "bool", "false",
+           "Multiply 512-bit vectors by 2^n with AVX-512's vscalef">];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::math::MathDialect", "::mlir::vector::VectorDialect",
+    "::mlir::x86vector::X86VectorDialect"];
+}
+
+def VarlenFlattenForall : Pass<"varlen-flatten-forall"> {
+  let summary = "Parallel loops with one index from 0 with step 1";
+  let description = [{
+    An `scf.forall` on memrefs of several indices, or with other bounds or steps,
+    becomes one of a single index from 0 to the number of iterations, of which the
+    others are computed. That is the form that `varlen-outline-work` takes.
+
+    *Requires*: steps above 0. A loop with results or a mapping is left as it is.
+    *Guarantees*: the iterations are numbered with the last index fastest.
+    *Numerics*: none.
+
+    ```mlir
+    scf.forall (%i, %j) = (0, 0) to (%n, 64) step (1, 16) {
+    ```
+    becomes
+    ```mlir
+    scf.forall (%k) in (%count) {
+      %i = arith.divui %k, %c4 : index
+      %number = arith.remui %k, %c4 : index
+      %j = arith.muli %number, %c16 : index
+    ```
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+  let statistics = [Statistic<"numFlattened", "flattened", "Loops rewritten">];
+}
+
+def VarlenOutlineWork : Pass<"varlen-outline-work", "::mlir::ModuleOp"> {
+  let summary = "Run parallel loops on the threads of the runtime";
+  let description = [{
+    The body of each `scf.forall (%i) in (%n)` becomes a private function
+    `@<f>_work_<number>(%context, %lo, %hi, %workspace)` that runs the
+    iterations `%lo` to `%hi`, and the loop a call of `varlen_parallel_for`
+    (Runtime.h), which hands ranges to its threads.
+
+    *Requires*: loops on memrefs. A loop with results, a mapping, more than one
+    dimension or bounds other than 0 to n step 1 is left as it is, and so is one
+    within the body of another.
+
+    *Guarantees*: what the body used of its surroundings arrives through a
+    struct on the caller's stack; constants are copied instead. A buffer that is
+    allocated in the body, of a size known before the loop (and not carried out
+    of the region it is allocated in), is a slice of the workspace, 64-byte
+    aligned and apart from all others; its deallocation is gone. A workspace of
+    more than 2^62 bytes, also where 64 bits do not count them, is one of 2^62,
+    for which the runtime finds no memory. Other allocations stay, with a remark.
+
+    *Numerics*: none.
+
+    ```mlir
+    func.func @f(%x: memref<?xf32>, %n: index) {
+      scf.forall (%i) in (%n) {
+        %s = memref.alloc() : memref<16xf32>
+        ...
+      }
+      return
+    }
+    ```
+    becomes
+    ```mlir
+    func.func @f(%x: memref<?xf32>, %n: index) {
+      %context = llvm.alloca %c1 x !llvm.struct<...> : (i64) -> !llvm.ptr
+      ...
+      call @varlen_parallel_for(%count, %c64, @f_work_0, %context)
+      return
+    }
+    func.func private @f_work_0(%context: !llvm.ptr, %lo: i64, %hi: i64, %workspace: !llvm.ptr) {
+      %x = ...
+      %s = memref.view %buffer[%c0][] : memref<64xi8> to memref<16xf32>
+      %0 = memref.assume_alignment %s, 64 : memref<16xf32>
+      scf.for %i = %lo to %hi step %c1 {
+        ...
+      }
+      return
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+  let statistics = [
+    Statistic<"numLoops", "loops", "Loops made functions">,
+    Statistic<"numSlices", "slices", "Buffers placed in the workspace">,
+    Statistic<"numHeapAllocs", "heap-allocs",
+              "Buffers left to be allocated in every iteration">];
+}
+
+def VarlenSplitWork : Pass<"varlen-split-work", "::mlir::ModuleOp"> {
+  let summary = "Make two functions of a large one of work";
+  let description = [{
+    Moves about half of the operations of a function of `varlen-outline-work`
+    into a private function `@<function>_part(%context, %workspace, ...)`, which
+    a compiler can make code of at the same time. What is moved is the end of a
+    block, from some operation on.
+
+    *Requires*: the forms that `varlen-outline-work` makes. A function of fewer
+    than `min-size` operations is left as it is; so is one that allocates
+    buffers, and one without a tail of a third to two thirds of it.
+
+    *Guarantees*: the same operations in the same order. Buffers are derived
+    from the context and the workspace in either function; numbers and vectors
+    become arguments.
+
+    *Numerics*: none.
+
+    ```mlir
+    func.func private @f_work_0(%context: !llvm.ptr, %lo: i64, %hi: i64, %workspace: !llvm.ptr) {
+      scf.for %i = %lo to %hi step %c1 {
+        ...
+        scf.if %is_panel {
+          ... // half of all
+        }
+      }
+      return
+    }
+    ```
+    becomes
+    ```mlir
+    func.func private @f_work_0(%context: !llvm.ptr, %lo: i64, %hi: i64, %workspace: !llvm.ptr) {
+      scf.for %i = %lo to %hi step %c1 {
+        ...
+        scf.if %is_panel {
+          call @f_work_0_part(%context, %workspace, %i)
+        }
+      }
+      return
+    }
+    func.func private @f_work_0_part(%context: !llvm.ptr, %workspace: !llvm.ptr, %i: index) {
+      ... // half of all
+      return
+    }
+    ```
+  }];
+  let options = [Option<"minSize", "min-size", "int64_t", "1500",
+    "Operations of a function, constants aside, that are worth two">];
+  let dependentDialects = ["::mlir::func::FuncDialect"];
+  let statistics = [Statistic<"numParts", "parts", "Functions split">];
+}
+
+def VarlenExpandPairs : Pass<"varlen-expand-pairs"> {
+  let summary = "Write arithmetic on pairs of bf16 in 32-bit lanes";
+  let description = [{
+    Pairs of bf16 are what a dot product instruction reads. Two vectors of f32 that
+    are rounded to bf16 and interleaved become integer arithmetic on 32-bit lanes: one
+    addition rounds, a shift and a mask put both halves together, where LLVM converts
+    each vector and shuffles. `dot` says what becomes of an `x86vector.avx512.dot`, the
+    dot product of pairs on every target: it stays (`avx512`), becomes AArch64's `bfdot`
+    (`neon`, 4 pairs at once), or two fused multiply-adds (`fma`).
+
+    *Requires*: a rounding to nearest, with ties away from zero, which is one integer
+    addition; conversions that round in another way are left as they are.
+    *Guarantees*: results are the same for numbers and infinities.
+    *Numerics*: a NaN stays one if the lower half of its bits is zero, as that of
+    a default NaN is; others may become infinite or a number. Multiply-adds round after
+    each product, the even one first; `bfdot` rounds the sum of both products to odd, then
+    the result, and takes subnormal numbers for 0 (Arm ARM, FEAT_BF16).
+
+    ```mlir
+    %0 = arith.truncf %even to_nearest_away : vector<16xf32> to vector<16xbf16>
+    %1 = arith.truncf %odd to_nearest_away : vector<16xf32> to vector<16xbf16>
+    %pairs = vector.interleave %0, %1 : vector<16xbf16> -> vector<32xbf16>
+    ```
+    becomes
+    ```mlir
+    %bits = arith.bitcast %even : vector<16xf32> to vector<16xi32>
+    %rounded = arith.addi %bits, %half : vector<16xi32>
+    %low = arith.shrui %rounded, %c16 : vector<16xi32>
+    %odd_bits = arith.bitcast %odd : vector<16xf32> to vector<16xi32>
+    %odd_rounded = arith.addi %odd_bits, %half : vector<16xi32>
+    %high = arith.andi %odd_rounded, %upper : vector<16xi32>
+    %both = arith.ori %low, %high : vector<16xi32>
+    %pairs = vector.bitcast %both : vector<16xi32> to vector<32xbf16>
+    ```
+  }];
+  let options = [
+    Option<"dot", "dot", "::mlir::varlen::PairDot", "::mlir::varlen::PairDot::AVX512",
+           "What a dot product of pairs becomes",
+           [{::llvm::cl::values(
+               clEnumValN(::mlir::varlen::PairDot::AVX512, "avx512", "Itself"),
+               clEnumValN(::mlir::varlen::PairDot::Neon, "neon", "bfdot of AArch64"),
+               clEnumValN(::mlir::varlen::PairDot::FMA, "fma",
+                          "Two fused multiply-adds"))}]>];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect",
+    "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
+}
+
+def VarlenExpandNarrowFloats : Pass<"varlen-expand-narrow-floats"> {
+  let summary = "Write f16 and bf16 arithmetic in f32 and integers";
+  let description = [{
+    Arithmetic and mathematics on f16 and bf16 is done in f32. Conversions are
+    written as integer arithmetic for the types named by the options, which are
+    those that the target has no instruction for: LLVM would call `__truncsfbf2`
+    and its like for each lane.
+
+    *Requires*: scalars and vectors.
+
+    *Guarantees*: no arith or math operation on narrow floats but conversions
+    from and to f32, and none for the types named by the options.
+
+    *Numerics*: conversions to f32 are exact; conversions from f32 round to
+    nearest even, keep denormals, make inf of what is too large, and make a
+    quiet NaN of a NaN. f64 goes through f32 and is rounded twice. Each
+    arithmetic operation rounds its result once.
+
+    ```mlir
+    %y = arith.truncf %x : vector<8xf32> to vector<8xbf16>
+    ```
+    becomes
+    ```mlir
+    %bits = arith.bitcast %x : vector<8xf32> to vector<8xi32>
+    %high = arith.shrui %bits, %c16 : vector<8xi32>
+    %odd = arith.andi %high, %c1 : vector<8xi32>
+    %half = arith.addi %odd, %c7fff : vector<8xi32>
+    %rounded = arith.addi %bits, %half : vector<8xi32>
+    %quiet = arith.ori %bits, %quiet_bit : vector<8xi32>
+    %nan = arith.cmpf uno, %x, %x : vector<8xf32>
+    %wide = arith.select %nan, %quiet, %rounded : vector<8xi1>, vector<8xi32>
+    %shifted = arith.shrui %wide, %c16 : vector<8xi32>
+    %short = arith.trunci %shifted : vector<8xi32> to vector<8xi16>
+    %y = arith.bitcast %short : vector<8xi16> to vector<8xbf16>
+    ```
+  }];
+  let options = [
+    Option<"bf16", "bf16", "bool", "true",
+           "Write conversions of bf16 as integer arithmetic">,
+    Option<"f16", "f16", "bool", "false",
+           "Write conversions of f16 as integer arithmetic">];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
+}
+
+def VarlenCallLibm : Pass<"varlen-call-libm", "::mlir::ModuleOp"> {
+  let summary = "Call libm for functions that LLVM does not have";
+  let description = [{
+    math.erf, erfc, cbrt, asinh, acosh and atanh become calls, lane by lane; fpowi, of
+    integers of any width, becomes products if its exponent is constant, else a power of
+    floats. All other operations of the math dialect LLVM takes.
+
+    *Requires*: scalars and vectors of f32 and f64 (f16 and bf16 by way of f32).
+    *Guarantees*: none of the seven is left.
+    *Numerics*: those of the system's libm; a variable exponent of fpowi is rounded to the
+    type of the base, f32 at least, but for whether it is odd.
+
+    ```mlir
+    %y = math.erf %x : f32
+    ```
+    becomes
+    ```mlir
+    %y = call @erff(%x) : (f32) -> f32
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::func::FuncDialect", "::mlir::vector::VectorDialect"];
+}
+
+def VarlenExpandExtremes : Pass<"varlen-expand-extremes"> {
+  let summary = "Write maxima and minima as one comparison where no NaN is lost";
+  let description = [{
+    x86 has one instruction for `x > y ? x : y`, which is y where either of them is a
+    NaN, and none for maxima that treat NaNs in another way: LLVM writes three. An
+    `arith.maxnumf` or `arith.minnumf` with an operand that is never a NaN becomes a
+    comparison and a selection, and so does an `arith.maximumf` or `arith.minimumf`
+    with a constant. Never a NaN is a constant that is none, what a loop carries that
+    begins with such a value and stays one, as a running maximum from -inf does, and
+    what is selected or broadcast from such values.
+
+    *Requires*: loops as `scf.for`. Extremes of which nothing is known are left as
+    they are, and so is `arith.maximumf` with 0.0, which is 0.0 also for -0.0.
+    *Guarantees*: results are the same, but for the sign of a zero that
+    `arith.maxnumf` and `arith.minnumf` leave open.
+    *Numerics*: none.
+
+    ```mlir
+    %top = scf.for %i = %c0 to %n step %c1 iter_args(%t = %minus_infinity) -> vector<8xf32> {
+      %x = vector.load %m[%i, %c0] : memref<?x8xf32>, vector<8xf32>
+      %max = arith.maxnumf %x, %t : vector<8xf32>
+      scf.yield %max : vector<8xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    %top = scf.for %i = %c0 to %n step %c1 iter_args(%t = %minus_infinity) -> vector<8xf32> {
+      %x = vector.load %m[%i, %c0] : memref<?x8xf32>, vector<8xf32>
+      %greater = arith.cmpf ogt, %x, %t : vector<8xf32>
+      %max = arith.select %greater, %x, %t : vector<8xi1>, vector<8xf32>
+      scf.yield %max : vector<8xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let statistics = [
+    Statistic<"numExpanded", "expanded", "Extremes written as comparisons">];
+}
+
+def VarlenExpandFMA : Pass<"varlen-expand-fma"> {
+  let summary = "Write fused multiply-adds as two operations";
+  let description = [{
+    For CPUs without such an instruction, where LLVM calls `fmaf` for each lane.
+
+    *Requires*: nothing. *Guarantees*: no math.fma and no vector.fma is left.
+    *Numerics*: the product is rounded, so results differ from those of other
+    targets in their last places.
+
+    ```mlir
+    %y = math.fma %a, %b, %c : vector<4xf32>
+    ```
+    becomes
+    ```mlir
+    %0 = arith.mulf %a, %b : vector<4xf32>
+    %y = arith.addf %0, %c : vector<4xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let statistics = [
+    Statistic<"numExpanded", "expanded", "Multiply-adds written as two">];
+}
+
+def VarlenConvertPrints : Pass<"varlen-convert-prints", "::mlir::ModuleOp"> {
+  let summary = "Call the functions that print";
+  let description = [{
+    A `vector.print` becomes calls of functions that upstream's `convert-vector-to-llvm`
+    declares in the module. Functions that print nothing can then be converted at the
+    same time, on several threads, for no conversion changes anything outside of them.
+    A module without prints is left as it is; one with prints goes through
+    `convert-vector-to-llvm` as a whole.
+
+    *Requires*: vectors of one dimension, as `convert-vector-to-scf` makes them.
+    *Guarantees*: no `vector.print` is left. *Numerics*: none.
+
+    ```mlir
+    vector.print %x : f32
+    ```
+    becomes
+    ```mlir
+    llvm.call @printF32(%x) : (f32) -> ()
+    llvm.call @printNewline() : () -> ()
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+def VarlenFinalizeLLVM : Pass<"varlen-finalize-llvm", "::mlir::ModuleOp"> {
+  let summary = "Name the CPU of a module that is ready for LLVM";
+  let description = [{
+    Puts the triple on the module, and the processor, the one to tune for and
+    the features on every function with a body, so that any code generator makes
+    the same code of it. `target` is a name of the target table.
+
+    *Requires*: nothing but the llvm dialect is left; the first operation that
+    is not is named in an error. *Guarantees*: the above. *Numerics*: none.
+
+    ```mlir
+    llvm.func @f() { ... }
+    ```
+    becomes
+    ```mlir
+    llvm.func @f() attributes {target_cpu = "x86-64-v3", tune_cpu = "znver3",
+        target_features = #llvm.target_features<["+avx2", ...]>} { ... }
+    ```
+  }];
+  let options = [
+    Option<"target", "target", "std::string", "\"host\"",
+           "CPU to generate code for, a name of the target table">];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+#endif // VARLEN_TARGET_CPU_PASSES_TD

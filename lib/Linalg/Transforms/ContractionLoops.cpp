@@ -1,0 +1,56 @@
+//===- ContractionLoops.cpp - Loops around tiles of products --------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ContractionLoops.h"
+
+#include "varlen/Support/IndexBuilder.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+ContractionLoops::ContractionLoops(OpBuilder &builder, linalg::LinalgOp op,
+                                   const ContractionForm &form,
+                                   const CPUTarget &target)
+    : op(op), form(form), target(target), element(getElement(form.result)),
+      b(op.getLoc(), builder) {}
+
+SmallVector<Value> ContractionLoops::getIndices(OpOperand &operand) {
+  SmallVector<Value> result;
+  for (AffineExpr expr : op.getMatchingIndexingMap(&operand).getResults())
+    result.push_back(indices[cast<AffineDimExpr>(expr).getPosition()]);
+  return result;
+}
+
+Value ContractionLoops::multiplyAdd(Value lhs, Value rhs, Value sum) {
+  if (target.hasFMA)
+    return vector::FMAOp::create(b, lhs, rhs, sum);
+  return arith::AddFOp::create(b, sum, arith::MulFOp::create(b, lhs, rhs));
+}
+
+void ContractionLoops::emitOuter(ArrayRef<unsigned> dims) {
+  if (dims.empty())
+    return emitMatrix();
+  IndexBuilder index{b};
+  emitLoop(b, index.constant(0), extents[dims.front()], 1, [&](Value i) {
+    indices[dims.front()] = i;
+    emitOuter(dims.drop_front());
+  });
+}
+
+void ContractionLoops::emit() {
+  b.setInsertionPoint(op);
+  for (Range range : op.createLoopRanges(b, op.getLoc()))
+    extents.push_back(
+        getValueOrCreateConstantIndexOp(b, op.getLoc(), range.size));
+  indices.assign(extents.size(), Value());
+  emitOuter(form.outer);
+}

@@ -1,0 +1,54 @@
+//===- ContractionLoops.h - Loops around tiles of products ------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Part of varlen-vectorize-linalg: the loops of a contraction on memrefs around
+// those over rows, columns and depth, and the places of its operands.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_LIB_LINALG_TRANSFORMS_CONTRACTIONLOOPS_H
+#define VARLEN_LIB_LINALG_TRANSFORMS_CONTRACTIONLOOPS_H
+
+#include "ContractionForm.h"
+#include "varlen/Support/ControlFlow.h"
+#include "varlen/Target/CPUTarget.h"
+
+namespace mlir::varlen {
+
+class ContractionLoops {
+public:
+  /// Writes the loops before the operation, which the caller erases.
+  void emit();
+
+protected:
+  ContractionLoops(OpBuilder &builder, linalg::LinalgOp op,
+                   const ContractionForm &form, const CPUTarget &target);
+  ~ContractionLoops() = default;
+
+  /// The loops over rows, columns and depth.
+  virtual void emitMatrix() = 0;
+  SmallVector<Value> getIndices(OpOperand &operand);
+  /// `sum` and the products of two vectors of the type of sums.
+  Value multiplyAdd(Value lhs, Value rhs, Value sum);
+
+  linalg::LinalgOp op;
+  ContractionForm form;
+  const CPUTarget &target;
+  /// Of sums.
+  FloatType element;
+  ImplicitLocOpBuilder b;
+  /// Extents of the loops, and the index of each that has begun.
+  SmallVector<Value> extents, indices;
+
+private:
+  void emitOuter(ArrayRef<unsigned> dims);
+};
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_LIB_LINALG_TRANSFORMS_CONTRACTIONLOOPS_H

@@ -1,0 +1,253 @@
+//===- VarlenExpandNarrowFloats.cpp - f16 and bf16 without library calls --===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Where a CPU has no instruction for it, LLVM calls compiler-rt to round to a
+// narrow float, one lane at a time, and compiler-rt is not always there.
+//
+//===----------------------------------------------------------------------===//
+
+#include "varlen/Dialect/Varlen/Utils/LaneType.h"
+#include "varlen/Support/WidenNarrowFloats.h"
+#include "varlen/Target/CPU/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "mlir/Transforms/DialectConversion.h"
+
+#include "llvm/ADT/SetVector.h"
+
+namespace mlir::varlen {
+#define GEN_PASS_DEF_VARLENEXPANDNARROWFLOATS
+#include "varlen/Target/CPU/Passes.h.inc"
+} // namespace mlir::varlen
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+static bool isNarrow(Type type) {
+  type = getElementTypeOrSelf(type);
+  return type.isF16() || type.isBF16();
+}
+
+namespace {
+
+/// Arithmetic on lanes of i32 (and f32 by bitcast), scalar or vector.
+struct Lanes {
+  Lanes(ImplicitLocOpBuilder &b, Type like)
+      : b(b), integer(getLaneType(like, b.getI32Type())),
+        narrow(getLaneType(like, b.getI16Type())),
+        real(getLaneType(like, b.getF32Type())) {}
+
+  Value constant(uint32_t bits) {
+    return createScalarOrSplatConstant(b, b.getLoc(), integer, APInt(32, bits));
+  }
+  Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
+  Value sub(Value x, uint32_t y) {
+    return arith::SubIOp::create(b, x, constant(y));
+  }
+  Value bitAnd(Value x, uint32_t y) {
+    return arith::AndIOp::create(b, x, constant(y));
+  }
+  Value bitOr(Value x, Value y) { return arith::OrIOp::create(b, x, y); }
+  Value shl(Value x, uint32_t y) {
+    return arith::ShLIOp::create(b, x, constant(y));
+  }
+  Value shr(Value x, uint32_t y) {
+    return arith::ShRUIOp::create(b, x, constant(y));
+  }
+  Value atLeast(Value x, uint32_t y) {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::uge, x, constant(y));
+  }
+  Value select(Value condition, Value x, Value y) {
+    return arith::SelectOp::create(b, condition, x, y);
+  }
+  Value asReal(Value x) { return arith::BitcastOp::create(b, real, x); }
+  Value asInteger(Value x) { return arith::BitcastOp::create(b, integer, x); }
+  /// The bits of a 16-bit float, in 32.
+  Value widen(Value x) {
+    return arith::ExtUIOp::create(b, integer,
+                                  arith::BitcastOp::create(b, narrow, x));
+  }
+  /// The low 16 bits as a 16-bit float of `type`.
+  Value narrowTo(Type type, Value x) {
+    return arith::BitcastOp::create(b, type,
+                                    arith::TruncIOp::create(b, narrow, x));
+  }
+
+  ImplicitLocOpBuilder &b;
+  Type integer, narrow, real;
+};
+
+} // namespace
+
+/// Round to nearest even by adding just under half of the last place kept.
+static Value roundToBF16(Lanes lanes, Type type, Value x) {
+  Value bits = lanes.asInteger(x);
+  Value odd = lanes.bitAnd(lanes.shr(bits, 16), 1);
+  Value rounded = lanes.add(bits, lanes.add(odd, lanes.constant(0x7fff)));
+  // A NaN keeps the payload it can, and is made quiet so that one is left.
+  Value quiet = lanes.bitOr(bits, lanes.constant(0x00400000));
+  Value isNaN = arith::CmpFOp::create(lanes.b, arith::CmpFPredicate::UNO, x, x);
+  return lanes.narrowTo(type,
+                        lanes.shr(lanes.select(isNaN, quiet, rounded), 16));
+}
+
+static Value extendBF16(Lanes lanes, Value x) {
+  return lanes.asReal(lanes.shl(lanes.widen(x), 16));
+}
+
+/// Moves the fields into place and lets a multiplication correct the exponent,
+/// which also normalises denormals.
+static Value extendF16(Lanes lanes, Value x) {
+  Value half = lanes.widen(x);
+  Value sign = lanes.shl(lanes.bitAnd(half, 0x8000), 16);
+  Value fields = lanes.shl(lanes.bitAnd(half, 0x7fff), 13);
+  Value power = lanes.asReal(lanes.constant((127 + 112) << 23));
+  Value finite = lanes.asInteger(
+      arith::MulFOp::create(lanes.b, lanes.asReal(fields), power));
+  Value special = lanes.bitOr(fields, lanes.constant(0x7f800000));
+  Value magnitude =
+      lanes.select(lanes.atLeast(fields, 0x1f << 23), special, finite);
+  return lanes.asReal(lanes.bitOr(magnitude, sign));
+}
+
+static Value roundToF16(Lanes lanes, Type type, Value x) {
+  Value bits = lanes.asInteger(x);
+  Value sign = lanes.bitAnd(lanes.shr(bits, 16), 0x8000);
+  Value magnitude = lanes.bitAnd(bits, 0x7fffffff);
+  // Normal numbers: round to nearest even in place, then shift the exponent.
+  Value odd = lanes.bitAnd(lanes.shr(magnitude, 13), 1);
+  Value rounded = lanes.add(magnitude, lanes.add(odd, lanes.constant(0xfff)));
+  Value result = lanes.shr(lanes.sub(rounded, 112u << 23), 13);
+  // Below 2^-14: adding 0.5 rounds to its last place, the one of denormals.
+  Value half = lanes.asReal(lanes.constant(0x3f000000));
+  Value sum = arith::AddFOp::create(lanes.b, lanes.asReal(magnitude), half);
+  Value denormal = lanes.sub(lanes.asInteger(sum), 0x3f000000);
+  result = lanes.select(lanes.atLeast(magnitude, 0x38800000), result, denormal);
+  // From 2^16 up, infinity; past it, a quiet NaN with the payload it can keep.
+  result = lanes.select(lanes.atLeast(magnitude, 0x47800000),
+                        lanes.constant(0x7c00), result);
+  Value payload = lanes.bitOr(lanes.bitAnd(lanes.shr(magnitude, 13), 0x3ff),
+                              lanes.constant(0x7e00));
+  result = lanes.select(lanes.atLeast(magnitude, 0x7f800001), payload, result);
+  return lanes.narrowTo(type, lanes.bitOr(result, sign));
+}
+
+LogicalResult varlen::widenNarrowFloats(Operation *root) {
+  MLIRContext *context = root->getContext();
+  Type f32 = Float32Type::get(context);
+  TypeConverter arithmetic;
+  arith::populateEmulateUnsupportedFloatsConversions(
+      arithmetic, {BFloat16Type::get(context), Float16Type::get(context)}, f32);
+  RewritePatternSet ofArithmetic(context);
+  arith::populateEmulateUnsupportedFloatsPatterns(ofArithmetic, arithmetic);
+  ConversionTarget wideArithmetic(*context);
+  arith::populateEmulateUnsupportedFloatsLegality(wideArithmetic, arithmetic);
+  if (failed(applyPartialConversion(root, wideArithmetic,
+                                    std::move(ofArithmetic))))
+    return failure();
+
+  TypeConverter functions;
+  SetVector<Type> supported;
+  supported.insert(f32);
+  supported.insert(Float64Type::get(context));
+  math::populateExtendToSupportedTypesTypeConverter(functions, supported, f32);
+  RewritePatternSet ofFunctions(context);
+  math::populateExtendToSupportedTypesPatterns(ofFunctions, functions);
+  ConversionTarget wideFunctions(*context);
+  math::populateExtendToSupportedTypesConversionTarget(wideFunctions,
+                                                       functions);
+  return applyPartialConversion(root, wideFunctions, std::move(ofFunctions));
+}
+
+namespace {
+
+struct VarlenExpandNarrowFloats
+    : varlen::impl::VarlenExpandNarrowFloatsBase<VarlenExpandNarrowFloats> {
+  using VarlenExpandNarrowFloatsBase::VarlenExpandNarrowFloatsBase;
+
+  void runOnOperation() override {
+    bool arithmetic = false;
+    getOperation()->walk([&](Operation *op) {
+      bool computes =
+          isa_and_present<arith::ArithDialect, math::MathDialect>(
+              op->getDialect()) ||
+          isa<vector::ContractionOp, vector::FMAOp, vector::OuterProductOp,
+              vector::ReductionOp, vector::MultiDimReductionOp>(op);
+      if (computes && !isa<arith::ConstantOp, arith::SelectOp, arith::BitcastOp,
+                           arith::ExtFOp, arith::TruncFOp>(op))
+        arithmetic |= llvm::any_of(op->getOperandTypes(), isNarrow) ||
+                      llvm::any_of(op->getResultTypes(), isNarrow);
+    });
+    if (arithmetic && failed(widenNarrowFloats(getOperation())))
+      return signalPassFailure();
+    getOperation()->walk([&](Operation *op) {
+      if (auto extend = dyn_cast<arith::ExtFOp>(op))
+        expand(extend);
+      else if (auto truncate = dyn_cast<arith::TruncFOp>(op))
+        expand(truncate);
+    });
+  }
+
+private:
+  /// Whether conversions of the narrow type are expanded.
+  bool isExpanded(Type narrow) const {
+    return getElementTypeOrSelf(narrow).isBF16() ? bf16 : f16;
+  }
+  void expand(arith::ExtFOp op) const;
+  void expand(arith::TruncFOp op) const;
+};
+
+} // namespace
+
+void VarlenExpandNarrowFloats::expand(arith::ExtFOp op) const {
+  Type from = op.getIn().getType();
+  bool toF64 = getElementTypeOrSelf(op.getType()).isF64();
+  if (!isNarrow(from) || (!isExpanded(from) && !toF64))
+    return;
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Lanes lanes(b, from);
+  Value result;
+  if (!isExpanded(from))
+    result = arith::ExtFOp::create(b, lanes.real, op.getIn());
+  else if (getElementTypeOrSelf(from).isBF16())
+    result = extendBF16(lanes, op.getIn());
+  else
+    result = extendF16(lanes, op.getIn());
+  if (result.getType() != op.getType())
+    result = arith::ExtFOp::create(b, op.getType(), result);
+  op.replaceAllUsesWith(result);
+  op.erase();
+}
+
+void VarlenExpandNarrowFloats::expand(arith::TruncFOp op) const {
+  Type type = op.getType();
+  bool fromF64 = getElementTypeOrSelf(op.getIn().getType()).isF64();
+  if (!isNarrow(type) || (!isExpanded(type) && !fromF64))
+    return;
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Lanes lanes(b, type);
+  Value x = op.getIn();
+  if (fromF64)
+    x = arith::TruncFOp::create(b, lanes.real, x);
+  Value result;
+  if (!isExpanded(type))
+    result = arith::TruncFOp::create(b, type, x);
+  else if (getElementTypeOrSelf(type).isBF16())
+    result = roundToBF16(lanes, type, x);
+  else
+    result = roundToF16(lanes, type, x);
+  op.replaceAllUsesWith(result);
+  op.erase();
+}
