@@ -142,6 +142,14 @@ def work(rank, path):
     of_scores = {"HQM": scores.position_bias(), "HK": scores.key_bias(), "H": scores.alibi()}
     for capture, score in of_scores.items():
         check_rows(mesh, [rows] * 3 + [whole] * 2, capture=capture, score=score)
+    # Dropout: the mask of one process, where rows are split and where heads are.
+    drops = {"dropout_p": 0.3, "seed": torch.tensor(5)}
+    check_rows(mesh, [rows] * 3 + [whole], window_size=(4, 0), **drops)
+    check_rows(mesh, [(Shard(1),)] * 3 + [rows], **drops)
+    fails(
+        ValueError, "seed: expected an integer or a tensor beside dropout_p of DTensors",
+        lambda: varlen_attn(q, k, v, *cu, enable_gqa=True, dropout_p=0.3),
+    )  # fmt: skip
     # A process without a row.
     check_rows(mesh, [rows] * 3 + [whole], rows=1, key_rows=24, window_size=(4, 0))
     # Over rows and heads.

@@ -20,13 +20,32 @@ def add_dropout(score, captures, rate, seed, sequence_ids, query, name, cu_seqle
         check_tensors(sequence_ids=sequence_ids)
     are_integers = sequence_ids is not None and sequence_ids.dtype in _INTEGERS
     check_sequences(name, cu_seqlens, cu_seqlens.dtype in _INTEGERS, sequence_ids, are_integers)
+    mesh = getattr(query, "device_mesh", None)  # of a DTensor
+    if mesh is not None and seed is None:
+        raise ValueError(
+            "seed: expected an integer or a tensor beside dropout_p of DTensors, as processes may "
+            "draw different ones, got None"
+        )
+    # All words on each device; attention uses those of its heads and rows.
+    cu_seqlens, seed, sequence_ids = map(_gather, (cu_seqlens, seed, sequence_ids))
+    cu_seqlens = cu_seqlens.contiguous()  # or searchsorted warns
     rows = torch.arange(query.size(0), dtype=cu_seqlens.dtype, device=query.device)
     numbered = number_rows(torch, cu_seqlens, rows, sequence_ids)
     heads = torch.arange(query.size(1), device=query.device)[:, None]
     numbered = [x.to(torch.int32) for x in (*numbered, heads)]
     words = row_words(*_read_seed(seed, query.device), *numbered)
     dtype = torch.float64 if query.dtype is torch.float64 else torch.float32
-    return add_score(score, captures, rate, words.view(torch.float32).to(dtype))
+    words = words.view(torch.float32).to(dtype)
+    if mesh is not None:
+        from torch.distributed.tensor import DTensor, Replicate
+
+        words = DTensor.from_local(words, mesh, [Replicate()] * mesh.ndim, run_check=False)
+    return add_score(score, captures, rate, words)
+
+
+def _gather(x):
+    """All of a DTensor, and what is none as it is."""
+    return x.full_tensor() if hasattr(x, "full_tensor") else x
 
 
 def _read_seed(seed, device):
