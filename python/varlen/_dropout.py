@@ -20,6 +20,7 @@ Arrays are of any library with operators on int32 that wrap around: numpy, torch
 
 import numbers
 import reprlib
+from collections.abc import Sequence
 
 # What the word of a query begins with.
 _START = 0x3C6EF372
@@ -110,7 +111,17 @@ def check_sequences(name, cu_seqlens, is_integer, sequence_ids, are_integers):
 def add_score(score, captures, rate, words):
     """A score and its captures, with dropout behind it; `words` as floats."""
     from . import scores  # which has the generator from here
+    from ._options import check_score, show
 
+    check_score(score)
+    names = score.names if score is not None else ()
+    if not isinstance(captures, Sequence) or isinstance(captures, (str, bytes)):
+        raise TypeError(f"captures: expected a sequence, got {show(captures)}")
+    # Without the words, which the caller has not given.
+    if len(names) != len(captures):
+        raise ValueError(
+            f"captures: expected {len(names)} ({', '.join(names)}), got {len(captures)}"
+        )
     dropout = scores.dropout(rate)
     score = scores.compose(score, dropout) if score is not None else dropout
     return score, (*captures, words)

@@ -93,6 +93,10 @@ REFUSED = [
     (ValueError, "sequence_ids: expected 3 integers, one for each sequence, got torch.float32",
      {"sequence_ids": torch.ones(3)}),
     (TypeError, "sequence_ids: expected a torch.Tensor, got a list", {"sequence_ids": [0, 1, 2]}),
+    (TypeError, "score: expected None or a varlen.scores.Score", {"score": "alibi"}),
+    (ValueError, "captures: expected 0 (), got 1", {"captures": [slopes]}),
+    (ValueError, "captures: expected 1 (slopes), got 0", {"score": varlen.scores.alibi()}),
+    (TypeError, "captures: expected a sequence", {"captures": slopes}),
 ]  # fmt: skip
 for error, message, options in REFUSED:
     try:
