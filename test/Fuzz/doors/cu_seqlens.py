@@ -86,7 +86,7 @@ def link(session):
     """The program that runs the cases."""
     program = session.work / "fuzz"
     compiler = [session.llvm / "bin" / "clang++", "-std=c++17", "-O2", "-g"]
-    compiler += ["-march=native", "-pthread", f"-I{ROOT}/include"]
+    compiler += ["-march=native", "-pthread", f"-I{ROOT}/include", f"-I{ROOT}/executor/include"]
     compiler += [INPUTS / "fuzz-cu-seqlens.cpp"]
     kind, _, chip = session.device.partition(":")
     if kind == "sim":
