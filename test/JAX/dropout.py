@@ -47,10 +47,12 @@ REFUSED = [
     (ValueError, "seed: expected a key of jax.random or an integer beside", {"seed": None}),
     (TypeError, "seed: expected a key of jax.random or an integer, got 0.5", {"seed": 0.5}),
     (ValueError, "sequence_ids: expected 3 integers", {"sequence_ids": numpy.arange(2)}),
+    (TypeError, "sequence_ids: expected an array", {"sequence_ids": "x"}),
+    (TypeError, "cu_seqlens_q: expected an array", {"cu_seqlens_q": None}),
 ]  # fmt: skip
 for error, message, options in REFUSED:
     try:
-        varlen_attn(q, k, v, cu, **given | {"seed": 0} | options)
+        varlen_attn(q, k, v, **given | {"seed": 0, "cu_seqlens_q": cu} | options)
     except error as raised:
         assert message in str(raised), raised
     else:

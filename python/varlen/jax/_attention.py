@@ -104,7 +104,7 @@ def varlen_attn(
     }  # fmt: skip
     add_captures(given, score, captures)
     given = {
-        name: x if isinstance(x, jax.Array) else _as_array(name, x)
+        name: x if isinstance(x, jax.Array) else as_array(name, x)
         for name, x in given.items()
         if x is not None or name in _REQUIRED
     }
@@ -114,7 +114,7 @@ def varlen_attn(
 _REQUIRED = ("q", "k", "v", "cu_seqlens_q")
 
 
-def _as_array(name, x):
+def as_array(name, x):
     try:
         if x is not None:  # of which jax makes NaN
             return jnp.asarray(x)

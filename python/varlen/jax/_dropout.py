@@ -9,6 +9,7 @@ from .._dropout import (
     add_score, check_rate, check_sequences, number_rows, row_words, words_of,
 )  # fmt: skip
 from .._options import check_score, show
+from ._attention import as_array
 
 
 def add_dropout(score, captures, rate, seed, sequence_ids, q, cu_seqlens):
@@ -19,11 +20,11 @@ def add_dropout(score, captures, rate, seed, sequence_ids, q, cu_seqlens):
     if rate == 0:
         return score, captures
     check_score(score)
-    q, cu_seqlens = jnp.asarray(q), jnp.asarray(cu_seqlens)
+    q, cu_seqlens = as_array("q", q), as_array("cu_seqlens_q", cu_seqlens)
     if q.ndim != 3:
         raise ValueError(f"q: expected an array of rank 3 (rows, heads, head_dim), got {q.shape}")
     if sequence_ids is not None:
-        sequence_ids = jnp.asarray(sequence_ids)
+        sequence_ids = as_array("sequence_ids", sequence_ids)
     are_integers = [
         x is not None and jnp.issubdtype(x.dtype, jnp.integer) for x in (cu_seqlens, sequence_ids)
     ]
