@@ -127,6 +127,10 @@ raises(
     ValueError, "gains: expected an array of rank 2 (heads, rows), got shape (8,)",
     lambda: varlen_attn(q, k, v, cu_q, cu_k, score=score, captures=captures[::-1]),
 )  # fmt: skip
+raises(
+    TypeError, "slopes: expected an array, or what jax.numpy.asarray makes one of, got None",
+    lambda: varlen_attn(q, k, v, cu_q, cu_k, score=score, captures=[captures[0], None]),
+)  # fmt: skip
 clash = scores.Score(
     "clash", lambda type: f"%new = arith.mulf %score, %sink : {type}",
     lambda s, query, key, sink: s * sink, None, {"sink": "head"},

@@ -97,6 +97,8 @@ REFUSED = [
     (ValueError, "captures: expected 0 (), got 1", {"captures": [slopes]}),
     (ValueError, "captures: expected 1 (slopes), got 0", {"score": varlen.scores.alibi()}),
     (TypeError, "captures: expected a sequence", {"captures": slopes}),
+    (ValueError, "sequence_ids: expected a tensor on cpu, as q is, got one on meta",
+     {"sequence_ids": torch.ones(3, dtype=torch.int32, device="meta")}),
 ]  # fmt: skip
 for error, message, options in REFUSED:
     try:

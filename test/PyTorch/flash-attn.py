@@ -159,5 +159,16 @@ for kind, words, call in (
      lambda: ours.unpad_input(hidden, mask, [0])),
     (TypeError, "seqused_k: expected a torch.Tensor, got a list",
      lambda: flash_attn_varlen_func(*rows, cu_q, cu_k, seqused_k=[1, 2, 3])),
+    # Slopes of each sequence are gathered before the operator is called.
+    (ValueError, "cu_seqlens_q: expected integers, as many as there are sequences and one, got "
+     "torch.complex64 of shape (4,)",
+     lambda: flash_attn_varlen_func(
+         *rows, cu_q.to(torch.complex64), cu_k, alibi_slopes=torch.ones(3, 4, device=device))),
+    (ValueError, "cu_seqlens_q: expected a dense tensor, got one of layout torch.sparse_coo",
+     lambda: flash_attn_varlen_func(
+         *rows, cu_q.to_sparse(), cu_k, alibi_slopes=torch.ones(3, 4, device=device))),
+    (ValueError, "as q is, got one on meta",
+     lambda: flash_attn_varlen_func(
+         *rows, cu_q.to("meta"), cu_k, alibi_slopes=torch.ones(3, 4, device=device))),
 ):  # fmt: skip
     fails(kind, words, call)

@@ -102,11 +102,10 @@ def varlen_attn(
         "cu_seqlens_k": cu_seqlens_q if cu_seqlens_k is None else cu_seqlens_k,
         "seqused_q": seqused_q, "seqused_k": seqused_k, "q_offset": q_offset, "sink": sink,
     }  # fmt: skip
+    given = {name: x for name, x in given.items() if x is not None or name in _REQUIRED}
     add_captures(given, score, captures)
     given = {
-        name: x if isinstance(x, jax.Array) else as_array(name, x)
-        for name, x in given.items()
-        if x is not None or name in _REQUIRED
+        name: x if isinstance(x, jax.Array) else as_array(name, x) for name, x in given.items()
     }
     return _differentiable(options, return_lse)(given)
 

@@ -2,10 +2,8 @@
 
 import torch
 
-from .._dropout import add_score, check_sequences, number_rows, row_words, words_of
-from ._functions import check_number, check_tensors
-
-_INTEGERS = (torch.int32, torch.int64)
+from .._dropout import add_score, number_rows, row_words, words_of
+from ._functions import check_lists, check_number
 
 
 def add_dropout(score, captures, rate, seed, sequence_ids, query, name, cu_seqlens):
@@ -16,10 +14,7 @@ def add_dropout(score, captures, rate, seed, sequence_ids, query, name, cu_seqle
         raise ValueError(f"dropout_p: expected a number from 0 to less than 1, got {rate}")
     if rate == 0:
         return score, captures
-    if sequence_ids is not None:
-        check_tensors(sequence_ids=sequence_ids)
-    are_integers = sequence_ids is not None and sequence_ids.dtype in _INTEGERS
-    check_sequences(name, cu_seqlens, cu_seqlens.dtype in _INTEGERS, sequence_ids, are_integers)
+    check_lists(query, name, cu_seqlens, sequence_ids)
     mesh = getattr(query, "device_mesh", None)  # of a DTensor
     if mesh is not None and seed is None:
         raise ValueError(

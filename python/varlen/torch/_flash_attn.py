@@ -7,8 +7,8 @@ from .._options import as_flag, as_integer
 from . import _ops
 from ._dropout import add_dropout
 from ._functions import (
-    check_layouts, check_number, check_optional, check_tensors, name_optional, read_chunk,
-    read_scale, read_score, read_sides, refuse_layout, refuse_pages,
+    check_layouts, check_lists, check_number, check_optional, check_tensors, name_optional,
+    read_chunk, read_scale, read_score, read_sides, refuse_layout, refuse_pages,
 )  # fmt: skip
 
 
@@ -72,14 +72,14 @@ def flash_attn_varlen_func(
         right, chunk = -1, read_chunk("attention_chunk", attention_chunk)
     sink = _read_sink(learnable_sink, s_aux, q)
     check_optional(seqused_q, seqused_k, None, sink, ())
-    score, captures = _find_scored(softcap, alibi_slopes, q, cu_seqlens_q)
-    if dropout_p:
-        score, captures = add_dropout(
-            score, captures, dropout_p, None, None, q, "cu_seqlens_q", cu_seqlens_q
-        )
-    score = read_score(score, captures, q) or ("", None)
     scale = read_scale(softmax_scale)
     try:
+        score, captures = _find_scored(softcap, alibi_slopes, q, cu_seqlens_q)
+        if dropout_p:
+            score, captures = add_dropout(
+                score, captures, dropout_p, None, None, q, "cu_seqlens_q", cu_seqlens_q
+            )
+        score = read_score(score, captures, q) or ("", None)
         out, lse = _ops.attn(
             q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, left, right, scale, *score,
             seqused_q, None, chunk,
@@ -117,6 +117,7 @@ def _find_scored(softcap, slopes, q, cu_seqlens_q):
     rank = slopes.dim()
     if rank == 2:
         # The slopes of each query's sequence; any for rows behind the last one.
+        check_lists(q, "cu_seqlens_q", cu_seqlens_q)
         rows = torch.arange(q.size(0), device=q.device, dtype=cu_seqlens_q.dtype)
         sequence = torch.searchsorted(cu_seqlens_q[1:].contiguous(), rows, right=True)
         slopes = slopes.t()[:, sequence.clamp(max=slopes.size(0) - 1)]

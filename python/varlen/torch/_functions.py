@@ -10,6 +10,7 @@ import torch
 from torch import SymFloat, SymInt, Tensor
 
 from .._arrays import name_layout
+from .._dropout import check_sequences
 from .._options import as_flag, as_integer, check_chunk, check_score, is_positive_number, show
 from . import _ops as _ops  # registers torch.ops.varlen
 
@@ -100,13 +101,13 @@ def varlen_attn(
         block_table, chunk,
     )  # fmt: skip
     check_optional(seqused_q, seqused_k, q_offset, sink, captures)
-    if type(dropout_p) is not float or dropout_p:
-        score, captures = _add_dropout(
-            score, captures, dropout_p, seed, sequence_ids, query, "cu_seq_q", cu_seq_q
-        )
-    options = read_options(score, captures, query, seqused_q, q_offset, chunk)
     returns_lse = return_aux is not None and read_aux(return_aux)
     try:
+        if type(dropout_p) is not float or dropout_p:
+            score, captures = _add_dropout(
+                score, captures, dropout_p, seed, sequence_ids, query, "cu_seq_q", cu_seq_q
+            )
+        options = read_options(score, captures, query, seqused_q, q_offset, chunk)
         out, lse = _ops.attn(
             query, key, value, cu_seq_q, cu_seq_k, seqused_k, sink, *arguments, *options
         )
@@ -156,13 +157,13 @@ def varlen_attn_out(
         block_table, chunk,
     )  # fmt: skip
     check_optional(seqused_q, seqused_k, q_offset, sink, captures)
-    if type(dropout_p) is not float or dropout_p:
-        score, captures = _add_dropout(
-            score, captures, dropout_p, seed, sequence_ids, query, "cu_seq_q", cu_seq_q
-        )
-    options = read_options(score, captures, query, seqused_q, q_offset, chunk)
     returns_lse = return_aux is not None and read_aux(return_aux)
     try:
+        if type(dropout_p) is not float or dropout_p:
+            score, captures = _add_dropout(
+                score, captures, dropout_p, seed, sequence_ids, query, "cu_seq_q", cu_seq_q
+            )
+        options = read_options(score, captures, query, seqused_q, q_offset, chunk)
         lse = _ops.attn_out(
             out, query, key, value, cu_seq_q, cu_seq_k, seqused_k, sink, *arguments, *options
         )
@@ -247,6 +248,23 @@ def name_optional(seqused_q, seqused_k, q_offset, sink, captures):
     given = {"seqused_q": seqused_q, "seqused_k": seqused_k, "q_offset": q_offset, "sink": sink}
     given = {name: x for name, x in given.items() if x is not None}
     return given | {f"captures[{i}]": x for i, x in enumerate(captures)}
+
+
+def check_lists(query, name, cu_seqlens, sequence_ids=None):
+    """Refuses lists of sequences that numbers of query's rows cannot be computed from, where
+    that is done before an operator is called."""
+    if sequence_ids is not None:
+        check_tensors(sequence_ids=sequence_ids)
+    is_integer, are_integers = (
+        x is not None and x.dtype in (torch.int32, torch.int64)
+        for x in (cu_seqlens, sequence_ids)
+    )
+    check_sequences(name, cu_seqlens, is_integer, sequence_ids, are_integers)
+    for name, x in ((name, cu_seqlens), ("sequence_ids", sequence_ids)):
+        if x is not None and x.device != query.device:
+            raise ValueError(
+                f"{name}: expected a tensor on {query.device}, as q is, got one on {x.device}"
+            )
 
 
 def check_layouts(**named):
