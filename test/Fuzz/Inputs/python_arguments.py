@@ -256,7 +256,8 @@ def windows(rng, below_is_open):
     if max(left, right) >= 2**63 and not below_is_open:
         return Change((left, right), REFUSED)
     if below_is_open:
-        meant = max(left, -1), max(right, -1)
+        # And so is what no sequence is long enough for.
+        meant = tuple(-1 if side > 2**62 else max(side, -1) for side in (left, right))
     elif min(left, right) < -1:
         return Change((left, right), REFUSED)
     else:

@@ -17,6 +17,7 @@ from python_arguments import ANY, REFUSED, SAME, Change
 from torch.nn.attention import activate_flash_attention_impl, restore_flash_attention_impl
 from torch.nn.attention import varlen as upstream
 from varlen import scores
+from varlen._arrays import name_layout
 
 import jax
 import varlen.jax
@@ -108,6 +109,12 @@ class Surface:
     def takes(self, name):
         return True
 
+    def make_out(self):
+        """An array for the out of the call that is meant; of some shape where that is none."""
+        q, v = self.call.given["q"], self.call.given["v"]
+        shape = (*q.shape[:2], *v.shape[-1:])
+        return arguments.to_library(self.library, np.full(shape, 7).astype(q.dtype))
+
     def forward(self):
         """out and lse."""
 
@@ -124,20 +131,15 @@ class Arrays(Surface):
     def __init__(self, rng, numbers):
         self.library = rng.choice(("numpy", "numpy", "torch", "jax"))
         super().__init__(rng, numbers)
-        self.out = None
-        if rng.random() < 0.3 and self.library != "jax":
-            call = self.call
-            shape = (*call.given["q"].shape[:2], call.given["v"].shape[2])
-            self.out = arguments.to_library(
-                self.library, np.full(shape, 7).astype(call.given["q"].dtype)
-            )
+        self.gives_out = rng.random() < 0.3 and self.library != "jax"
 
     def other_options(self, rng):
         return super().other_options(rng) | {"num_threads": lambda: arguments.threads(rng)}
 
     def forward(self):
-        out, lse = varlen.attn(**self.arguments, out=self.out, return_lse=True)
-        assert self.out is None or out is self.out, "out is another array than the one given"
+        given = self.make_out() if self.gives_out else None
+        out, lse = varlen.attn(**self.arguments, out=given, return_lse=True)
+        assert given is None or out is given, "out is another array than the one given"
         if isinstance(self.arguments["q"], torch.Tensor):
             assert isinstance(out, torch.Tensor), f"out is a {type(out)} where q is torch's"
         return {"out": out, "lse": lse}
@@ -233,11 +235,8 @@ class TorchOut(Torch):
         return case
 
     def attend(self):
-        q, v = self.call.given["q"], self.call.given["v"]
-        out = arguments.to_library("torch", np.full((*q.shape[:2], v.shape[2]), 7).astype(q.dtype))
-        results = varlen.torch.varlen_attn_out(
-            out, **{**FLAGS, **self.arguments}
-        )
+        out = self.make_out()
+        results = varlen.torch.varlen_attn_out(out, **{**FLAGS, **self.arguments})
         assert results[0] is out
         return results
 
@@ -333,7 +332,18 @@ class Flash(Torch):
             del self.arguments[name]  # Its numbers are not those of the call.
         if name == "window" and callable(change.meaning) and "causal" in self.more:
             change.meaning = functools.partial(self.mean_causal, change.meaning)
+        if name == "sink" and callable(change.meaning):
+            change.meaning = functools.partial(self.mean_sink, change.meaning)
         return change, name
+
+    @staticmethod
+    def mean_sink(put, call):
+        """A sink of any float type, which is converted."""
+        put(call)
+        sink = call.given.get("sink")
+        if sink is not None and sink.dtype in meaning.NAMES:
+            wide = np.float64 if call.given["q"].dtype == np.float64 else np.float32
+            call.given["sink"] = sink.astype(wide)
 
     @staticmethod
     def mean_causal(put, call):
@@ -427,8 +437,10 @@ class Provider(Torch):
         before = dict(self.arguments)
         while True:
             change, name = super().change(rng)
-            # The schema of PyTorch's operator refuses other types in words of its own.
-            strided = isinstance(change.value, torch.Tensor) and change.meaning is not REFUSED
+            # PyTorch's dispatcher refuses other types and layouts, nested tensors without a
+            # sequence too, before a provider's kernel is called.
+            strided = isinstance(change.value, torch.Tensor) and not name_layout(change.value)
+            strided = strided and change.meaning is not REFUSED
             if strided and name not in ("scale", "window") and change.value.dim():
                 return change, name
             self.arguments = dict(before)
