@@ -248,7 +248,9 @@ def main():
             else:
                 check_numbers(case)
         except host_functions.Error as error:
-            print(error)
+            print(error, flush=True)
+            # What was launched before may still run, in memory that an end frees.
+            os._exit(0)
         return
     build_runtime(build, folder)
     for name, form in (("forward", "sim"), ("backward", "sim"), ("forward", "ptx")):
