@@ -27,6 +27,10 @@
 // A pipeline that leaves no function to call.
 // RUN: not varlen-run two.mlir --entry=f --pipeline=symbol-dce,cse 2>&1 | FileCheck %s --check-prefix=UNLOWERED
 // UNLOWERED: error:
+// Pipelines after which the function is called another way.
+// RUN: not varlen-run check.mlir -o out --pipeline=varlen-add-result-arguments,varlen-to-cpu 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=SIGNATURE
+// SIGNATURE: error: bad pipeline: expected 'check' to keep its 0 arguments and 1 results, got 1 and 0 after varlen-add-result-arguments
 // A check in the compiled code is a message and status 1, no abort.
 // RUN: not varlen-run check.mlir -o out --pipeline=convert-cf-to-llvm,convert-func-to-llvm,convert-arith-to-llvm 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=CHECK-FAILED

@@ -12,7 +12,10 @@
 #include "Tensor.h"
 #include "varlen/InitAll.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 
@@ -74,10 +77,50 @@ DiagnosticPrinter::DiagnosticPrinter(MLIRContext *context)
 // Passes
 //===----------------------------------------------------------------------===//
 
-Error varlen_run::runPipeline(ModuleOp module, StringRef pipeline,
-                              bool verify) {
+namespace {
+/// Compares the entry function after each pass on its module with what it was,
+/// until it is a function of the llvm dialect.
+class SignatureCheck : public PassInstrumentation {
+public:
+  SignatureCheck(ModuleOp module, func::FuncOp entry, std::string &message)
+      : module(module), name(entry.getSymNameAttr()),
+        type(entry.getFunctionType()), message(message) {}
+
+  void runAfterPass(Pass *pass, Operation *op) override {
+    // Passes run on copies of the module, too.
+    if (op != module || !message.empty())
+      return;
+    auto entry = module.lookupSymbol<func::FuncOp>(name);
+    if (!entry)
+      return;
+    FunctionType changed = entry.getFunctionType();
+    if (changed.getNumInputs() == type.getNumInputs() &&
+        changed.getNumResults() == type.getNumResults())
+      return;
+    llvm::raw_string_ostream(message)
+        << "bad pipeline: expected '" << name.getValue() << "' to keep its "
+        << type.getNumInputs() << " arguments and " << type.getNumResults()
+        << " results, got " << changed.getNumInputs() << " and "
+        << changed.getNumResults() << " after " << pass->getArgument();
+  }
+
+private:
+  ModuleOp module;
+  StringAttr name;
+  FunctionType type;
+  std::string &message;
+};
+} // namespace
+
+Error varlen_run::runPipeline(ModuleOp module, StringRef pipeline, bool verify,
+                              StringRef entry) {
   PassManager manager(module.getContext());
   manager.enableVerifier(verify);
+  std::string changed;
+  if (auto function = entry.empty() ? func::FuncOp()
+                                    : module.lookupSymbol<func::FuncOp>(entry))
+    manager.addInstrumentation(
+        std::make_unique<SignatureCheck>(module, function, changed));
   StringRef passes = pipeline;
   if (passes.consume_front("builtin.module("))
     passes.consume_back(")");
@@ -93,7 +136,7 @@ Error varlen_run::runPipeline(ModuleOp module, StringRef pipeline,
   }
   if (failed(manager.run(module)))
     return llvm::make_error<PrintedError>();
-  return Error::success();
+  return changed.empty() ? Error::success() : makeError(changed);
 }
 
 static std::string getExecutorPasses(const SimulationOptions &simulation) {

@@ -39,9 +39,10 @@ std::string getPipeline(mlir::ModuleOp module, const Options &options,
                         llvm::StringRef chip, bool isChecked);
 
 /// Runs the passes of `pipeline`, with the IR verified after each or not at
-/// all.
+/// all. Where a function `entry` is given, an error says which pass has changed
+/// how many arguments or results it has, by which it is called.
 llvm::Error runPipeline(mlir::ModuleOp module, llvm::StringRef pipeline,
-                        bool verify);
+                        bool verify, llvm::StringRef entry = "");
 
 /// Compiles a module of the llvm dialect and loads the code, of which
 /// `function` can be looked up; its undefined symbols are those of the host

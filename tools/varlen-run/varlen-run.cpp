@@ -268,7 +268,8 @@ Error Program::compile() {
   std::string pipeline = isDefault ? getPipeline(*module, options, device.chip,
                                                  signature.isCheckedByInputs)
                                    : options.pipeline;
-  if (Error error = runPipeline(*module, pipeline, /*verify=*/!isDefault))
+  if (Error error = runPipeline(*module, pipeline, /*verify=*/!isDefault,
+                                isDefault ? "" : signature.entry))
     return error;
   auto compiled =
       varlen_run::compile(*module, *target, Function::getSymbol(signature));
