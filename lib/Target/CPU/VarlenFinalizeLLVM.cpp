@@ -41,6 +41,22 @@ static Operation *getCulprit(Operation *op) {
   return op;
 }
 
+/// Refuses a function that has features which are not among those of the
+/// target: its code may use them, and LLVM ends the process where they are
+/// missing.
+static LogicalResult checkFeatures(LLVM::LLVMFuncOp function,
+                                   LLVM::TargetFeaturesAttr features,
+                                   StringRef target) {
+  LLVM::TargetFeaturesAttr given = function.getTargetFeaturesAttr();
+  if (!given)
+    return success();
+  for (StringAttr feature : given.getFeatures())
+    if (feature.getValue().starts_with("+") && !features.contains(feature))
+      return function.emitOpError("expected features of the target ")
+             << target << ", for which code is made, got " << feature;
+  return success();
+}
+
 namespace {
 
 struct VarlenFinalizeLLVM
@@ -82,6 +98,8 @@ struct VarlenFinalizeLLVM
     for (auto function : getOperation().getOps<LLVM::LLVMFuncOp>()) {
       if (function.isExternal())
         continue;
+      if (failed(checkFeatures(function, features, cpu->name)))
+        return signalPassFailure();
       function.setTargetCpu(names.cpu);
       function.setTuneCpu(names.tuneCPU);
       function.setTargetFeaturesAttr(features);

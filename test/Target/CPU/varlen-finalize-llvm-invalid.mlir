@@ -1,4 +1,4 @@
-// RUN: varlen-opt %s --varlen-finalize-llvm --split-input-file --verify-diagnostics
+// RUN: varlen-opt %s --varlen-finalize-llvm=target=generic --split-input-file --verify-diagnostics
 // RUN: not varlen-opt %s --split-input-file --varlen-finalize-llvm=target=z80 2>&1 | FileCheck %s
 
 // CHECK: error: expected target to be one of host, generic, avx2, avx512, avx512_bf16, neon, neon_bf16, got z80
@@ -18,6 +18,14 @@ llvm.func @behind_a_cast(%n: i64) -> f32 {
   %0 = arith.index_cast %i : index to i32
   %1 = llvm.sitofp %0 : i32 to f32
   llvm.return %1 : f32
+}
+
+// -----
+
+// Made for a larger processor.
+// expected-error @+1 {{expected features of the target generic, for which code is made, got "+avx512f"}}
+llvm.func @larger() attributes {target_features = #llvm.target_features<["+avx512f"]>} {
+  llvm.return
 }
 
 // -----

@@ -14,7 +14,7 @@ llvm.func @external()
 // NEON-LABEL: llvm.func @f
 // NEON-SAME: target_cpu = "generic"
 // NEON-SAME: target_features = #llvm.target_features<["+neon"]>
-llvm.func @f() {
+llvm.func @f() attributes {target_features = #llvm.target_features<["-sse3"]>} {
   llvm.return
 }
 

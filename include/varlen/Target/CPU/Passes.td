@@ -602,7 +602,8 @@ def VarlenFinalizeLLVM : Pass<"varlen-finalize-llvm", "::mlir::ModuleOp"> {
     the same code of it. `target` is a name of the target table.
 
     *Requires*: nothing but the llvm dialect is left; the first operation that
-    is not is named in an error. *Guarantees*: the above. *Numerics*: none.
+    is not is named in an error. No function has features that the target has
+    not. *Guarantees*: the above. *Numerics*: none.
 
     ```mlir
     llvm.func @f() { ... }
