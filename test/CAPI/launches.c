@@ -15,7 +15,8 @@
    RUN:   -e 's,.*\(varlen-executor:[[:alnum:]_.]*\).*,#define IMAGE "\1",p' \
    RUN:   > %t/image.h
    RUN: %cc %s %t/kernels.o -o %t/launches -I %t -I %S/Inputs \
-   RUN:   -I %S/../Runtime/Inputs/FakeCUDA -I %varlen-src/executor/include -rdynamic %capi \
+   RUN:   -I %S/../Runtime/Inputs/FakeCUDA -I %varlen-src/executor/include \
+   RUN:   -rdynamic %capi \
    RUN:   -L %varlen-build/lib/fake-cuda -lVarlenGPUExecutor \
    RUN:   -lVarlenExecutor -lVarlenMGPU -lVarlenGPURuntime -lVarlenRuntime \
    RUN:   -lstdc++ -lm -l:libcuda.so.1
