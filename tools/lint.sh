@@ -8,6 +8,6 @@ cd "$(dirname "$0")/.."
 build=$1
 shift
 if [ $# -eq 0 ]; then
-  set -- $(find lib tools -name '*.cpp')
+  set -- $(find executor/lib lib tools -name '*.cpp')
 fi
 printf '%s\n' "$@" | nice xargs -P "$(nproc)" -n 1 clang-tidy-22 -p "$build" --quiet --warnings-as-errors='*'
