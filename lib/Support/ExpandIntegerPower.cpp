@@ -8,7 +8,7 @@
 
 #include "varlen/Support/ExpandIntegerPower.h"
 
-#include "varlen/Dialect/Varlen/Utils/LaneType.h"
+#include "varlen/Support/LaneType.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"

@@ -14,7 +14,7 @@
 
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Transforms/Transforms.h"
-#include "varlen/Dialect/Varlen/Utils/LaneType.h"
+#include "varlen/Support/LaneType.h"
 #include "varlen/Target/CPU/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "varlen/Dialect/Varlen/Utils/LaneType.h"
+#include "varlen/Support/LaneType.h"
 #include "varlen/Support/WidenNarrowFloats.h"
 #include "varlen/Target/CPU/Passes.h"
 

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef VARLEN_DIALECT_VARLEN_UTILS_LANETYPE_H
-#define VARLEN_DIALECT_VARLEN_UTILS_LANETYPE_H
+#ifndef VARLEN_SUPPORT_LANETYPE_H
+#define VARLEN_SUPPORT_LANETYPE_H
 
 #include "mlir/IR/BuiltinTypeInterfaces.h"
 
@@ -22,4 +22,4 @@ inline Type getLaneType(Type like, Type element) {
 
 } // namespace mlir::varlen
 
-#endif // VARLEN_DIALECT_VARLEN_UTILS_LANETYPE_H
+#endif // VARLEN_SUPPORT_LANETYPE_H
