@@ -13,13 +13,13 @@
 using namespace mlir;
 using namespace mlir::varlen;
 
-SmallVector<int64_t> QueryPanels::getSlabShape(int64_t perQuery) {
+SmallVector<int64_t> QueryPanels::getBufferShape(int64_t perQuery) {
   if (isKQ())
     return {panels * perQuery, size};
   return {size, perQuery};
 }
 
-Slab QueryPanels::allocateNumbers(OpFoldResult queries, Type type) {
+PanelBuffer QueryPanels::allocateNumbers(OpFoldResult queries, Type type) {
   auto [count, extent] = decomposeMixedValues({queries});
   SmallVector<int64_t> shape = {1, count.front()};
   if (!isKQ())
@@ -27,7 +27,7 @@ Slab QueryPanels::allocateNumbers(OpFoldResult queries, Type type) {
   return {allocate(shape, type, extent), 1, /*isStacked=*/false};
 }
 
-Slab QueryPanels::getRowsInPlace(Value memory) {
+PanelBuffer QueryPanels::getRowsInPlace(Value memory) {
   SmallVector<Value> first = tile.pairs.firstByKvHead(index);
   return {memory, 1, /*isStacked=*/false, first[0], first[1]};
 }
@@ -36,52 +36,54 @@ OpFoldResult QueryPanels::getWidth(const Panel &at) {
   return isKQ() ? OpFoldResult(b.getIndexAttr(size)) : OpFoldResult(at.rows);
 }
 
-std::pair<Value, Value> QueryPanels::originOf(const Slab &slab,
+std::pair<Value, Value> QueryPanels::originOf(const PanelBuffer &buffer,
                                               const Panel &at) {
   Value zero = index.constant(0);
-  if (slab.isStacked && isKQ())
-    return {index.mul(at.number, slab.perQuery), zero};
-  Value row = slab.row ? slab.row : zero;
-  Value column = slab.column ? slab.column : zero;
+  if (buffer.isStacked && isKQ())
+    return {index.mul(at.number, buffer.perQuery), zero};
+  Value row = buffer.row ? buffer.row : zero;
+  Value column = buffer.column ? buffer.column : zero;
   Value &along = isKQ() ? column : row;
   along = index.add(along, at.offset);
   return {row, column};
 }
 
-Value QueryPanels::view(const Slab &slab, const Panel &at) {
-  return view(slab, at, index.constant(0), getWidth(at));
+Value QueryPanels::view(const PanelBuffer &buffer, const Panel &at) {
+  return view(buffer, at, index.constant(0), getWidth(at));
 }
 
-Value QueryPanels::view(const Slab &slab, const Panel &at, Value from,
+Value QueryPanels::view(const PanelBuffer &buffer, const Panel &at, Value from,
                         OpFoldResult count) {
-  auto [row, column] = originOf(slab, at);
-  OpFoldResult values = b.getIndexAttr(slab.perQuery);
+  auto [row, column] = originOf(buffer, at);
+  OpFoldResult values = b.getIndexAttr(buffer.perQuery);
   if (isKQ())
-    return view(slab.memory, getAsOpFoldResult(row),
+    return view(buffer.memory, getAsOpFoldResult(row),
                 getAsOpFoldResult(index.add(column, from)), values, count);
-  return view(slab.memory, getAsOpFoldResult(index.add(row, from)),
+  return view(buffer.memory, getAsOpFoldResult(index.add(row, from)),
               getAsOpFoldResult(column), count, values);
 }
 
-SmallVector<Value> QueryPanels::placeOf(const Slab &slab, const Panel &at,
-                                        Value lane) {
-  auto [row, column] = originOf(slab, at);
+SmallVector<Value> QueryPanels::placeOf(const PanelBuffer &buffer,
+                                        const Panel &at, Value lane) {
+  auto [row, column] = originOf(buffer, at);
   Value &along = isKQ() ? column : row;
   along = index.add(along, lane);
   return {row, column};
 }
 
-Value QueryPanels::loadNumber(const Slab &slab, const Panel &at, Value lane) {
-  return memref::LoadOp::create(b, slab.memory, placeOf(slab, at, lane));
-}
-
-void QueryPanels::storeNumber(Value number, const Slab &slab, const Panel &at,
+Value QueryPanels::loadNumber(const PanelBuffer &buffer, const Panel &at,
                               Value lane) {
-  memref::StoreOp::create(b, number, slab.memory, placeOf(slab, at, lane));
+  return memref::LoadOp::create(b, buffer.memory, placeOf(buffer, at, lane));
 }
 
-void QueryPanels::fill(const Slab &slab, const Panel &at, double value) {
-  emitFill(value, view(slab, at));
+void QueryPanels::storeNumber(Value number, const PanelBuffer &buffer,
+                              const Panel &at, Value lane) {
+  memref::StoreOp::create(b, number, buffer.memory, placeOf(buffer, at, lane));
+}
+
+void QueryPanels::fill(const PanelBuffer &buffer, const Panel &at,
+                       double value) {
+  emitFill(value, view(buffer, at));
 }
 
 /// The memory and the place of a number of a pair.

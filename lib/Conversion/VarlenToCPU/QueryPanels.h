@@ -28,7 +28,7 @@ struct Panel {
 
 /// Values of queries in memory, `perQuery` of each: panel below panel, or all
 /// queries after each other.
-struct Slab {
+struct PanelBuffer {
   Value memory;
   int64_t perQuery = 1;
   bool isStacked = true;
@@ -50,29 +50,32 @@ public:
   unsigned getQueriesDim() const { return isKQ() ? 1 : 0; }
 
   /// The extents of scratch for `perQuery` values of each query.
-  SmallVector<int64_t> getSlabShape(int64_t perQuery);
-  Slab allocateSlab(int64_t perQuery, Type type) {
-    return {allocate(getSlabShape(perQuery), type), perQuery};
+  SmallVector<int64_t> getBufferShape(int64_t perQuery);
+  PanelBuffer allocateBuffer(int64_t perQuery, Type type) {
+    return {allocate(getBufferShape(perQuery), type), perQuery};
   }
   /// Scratch for a number of each of `queries` queries, one after the other.
-  Slab allocateNumbers(OpFoldResult queries, Type type);
+  PanelBuffer allocateNumbers(OpFoldResult queries, Type type);
   /// Numbers of `varlen.rows`, where they are: those of the tile's sequence and
   /// kv head.
-  Slab getRowsInPlace(Value memory);
+  PanelBuffer getRowsInPlace(Value memory);
 
   /// The values of all queries of a panel, or of `count` from `from` on, as a
   /// tile.
-  Value view(const Slab &slab, const Panel &at);
-  Value view(const Slab &slab, const Panel &at, Value from, OpFoldResult count);
-  Value load(const Slab &slab, const Panel &at) {
-    return CPUTileBuilder::load(view(slab, at));
+  Value view(const PanelBuffer &buffer, const Panel &at);
+  Value view(const PanelBuffer &buffer, const Panel &at, Value from,
+             OpFoldResult count);
+  Value load(const PanelBuffer &buffer, const Panel &at) {
+    return CPUTileBuilder::load(view(buffer, at));
   }
   /// Where the number of a query is.
-  SmallVector<Value> placeOf(const Slab &slab, const Panel &at, Value lane);
-  Value loadNumber(const Slab &slab, const Panel &at, Value lane);
-  void storeNumber(Value number, const Slab &slab, const Panel &at, Value lane);
+  SmallVector<Value> placeOf(const PanelBuffer &buffer, const Panel &at,
+                             Value lane);
+  Value loadNumber(const PanelBuffer &buffer, const Panel &at, Value lane);
+  void storeNumber(Value number, const PanelBuffer &buffer, const Panel &at,
+                   Value lane);
   /// Makes all values of a panel, of lanes without a query, too, one number.
-  void fill(const Slab &slab, const Panel &at, double value);
+  void fill(const PanelBuffer &buffer, const Panel &at, double value);
 
   /// The number of a pair of the tile in memory of H x T or of H, or value
   /// `column` of it in `varlen.rows`, in the type of sums; and a number of any
@@ -110,7 +113,7 @@ public:
 
 private:
   /// The row and the column of the first value of a panel.
-  std::pair<Value, Value> originOf(const Slab &slab, const Panel &at);
+  std::pair<Value, Value> originOf(const PanelBuffer &buffer, const Panel &at);
   OpFoldResult getWidth(const Panel &at);
 };
 

@@ -38,7 +38,7 @@ SmallVector<int64_t> QueryTileBody::getStateSizes() {
 
 SmallVector<Value> QueryTileBody::allocateStates(Value count) {
   return llvm::map_to_vector(getStateSizes(), [&](int64_t perQuery) {
-    SmallVector<int64_t> shape = getSlabShape(perQuery);
+    SmallVector<int64_t> shape = getBufferShape(perQuery);
     shape.insert(shape.begin(), ShapedType::kDynamic);
     return CPUTileBuilder::allocate(shape, compute, count);
   });
@@ -60,7 +60,7 @@ void QueryTileBody::allocateResults(QueryTileOpInterface op) {
       return operand.hasOneUse() && getPerQuery(op, operand) == perQuery;
     });
     if (isTaken || last == op->getOperands().end()) {
-      slabs[result] = allocateSlab(perQuery, compute);
+      buffers[result] = allocateBuffer(perQuery, compute);
       continue;
     }
     takenOver[result] = *last;
@@ -70,13 +70,13 @@ void QueryTileBody::allocateResults(QueryTileOpInterface op) {
 
 void QueryTileBody::allocate(const WorkTile &workTile) {
   tile = workTile;
-  slabs.clear();
+  buffers.clear();
   takenOver.clear();
   if (ops.step) {
     factors->allocateQueries(b.getIndexAttr(panels));
     Type key = b.getI32Type();
-    lo = allocateSlab(1, key);
-    hi = allocateSlab(1, key);
+    lo = allocateBuffer(1, key);
+    hi = allocateBuffer(1, key);
   }
   for (Operation &op : *ops.tiles.getBody())
     TypeSwitch<Operation *>(&op)
@@ -84,17 +84,18 @@ void QueryTileBody::allocate(const WorkTile &workTile) {
           if (read.isOfVectors())
             return;
           for (Value number : read.getValues())
-            slabs[number] = allocateSlab(1, compute);
+            buffers[number] = allocateBuffer(1, compute);
         })
         .Case([&](RowDotOp dot) {
-          slabs[dot.getResult()] = allocateSlab(1, compute);
+          buffers[dot.getResult()] = allocateBuffer(1, compute);
         })
         .Case(
             [&](QueryTileOpInterface computed) { allocateResults(computed); });
   if (!ops.step)
     return;
-  SmallVector<Value> memory = score->allocate(
-      b.getIndexAttr(panels), [&](Type type) { return allocateSlab(1, type); });
+  SmallVector<Value> memory =
+      score->allocate(b.getIndexAttr(panels),
+                      [&](Type type) { return allocateBuffer(1, type); });
   useScore(memory);
   score->emitViews();
   factors->allocateKeys();
@@ -124,8 +125,8 @@ void QueryTileBody::emitBefore() {
 
 void QueryTileBody::emitAfter(const State &state) {
   Operation *outer = ops.getOuter();
-  for (auto [result, slab] : llvm::zip_equal(outer->getResults(), state))
-    slabs[result] = slab;
+  for (auto [result, buffer] : llvm::zip_equal(outer->getResults(), state))
+    buffers[result] = buffer;
   forEachPanel([&](const Panel &at) {
     emitOps(std::next(outer->getIterator()), outer->getBlock()->end(), at);
   });
@@ -133,14 +134,14 @@ void QueryTileBody::emitAfter(const State &state) {
 
 void QueryTileBody::emitOps(Block::iterator begin, Block::iterator end,
                             const Panel &at) {
-  auto slabsOf = [&](ValueRange values) {
-    return llvm::map_to_vector(values, [&](Value v) { return slabOf(v); });
+  auto buffersOf = [&](ValueRange values) {
+    return llvm::map_to_vector(values, [&](Value v) { return bufferOf(v); });
   };
   for (Operation &op : llvm::make_range(begin, end))
     TypeSwitch<Operation *>(&op)
         .Case([&](QueryTileOpInterface computed) {
-          emitTileOp(computed, slabsOf(computed->getOperands()),
-                     slabsOf(computed->getResults()), at);
+          emitTileOp(computed, buffersOf(computed->getOperands()),
+                     buffersOf(computed->getResults()), at);
         })
         .Case([&](WriteOp write) { emitWrite(write, at); });
 }
@@ -160,19 +161,19 @@ void QueryTileBody::emitNumbers(const Panel &at) {
             if (read.isOfVectors())
               return;
             for (auto [i, number] : llvm::enumerate(read.getValues()))
-              storeNumber(loadNumber(read.getSource(), pair, i), slabOf(number),
-                          at, lane);
+              storeNumber(loadNumber(read.getSource(), pair, i),
+                          bufferOf(number), at, lane);
           })
           .Case([&](RowDotOp dot) {
-            storeNumber(emitRowProduct(dot, pair), slabOf(dot.getResult()), at,
-                        lane);
+            storeNumber(emitRowProduct(dot, pair), bufferOf(dot.getResult()),
+                        at, lane);
           });
   });
   if (!ops.step || !isKQ())
     return;
   Value end = arith::IndexCastOp::create(b, b.getI32Type(), tile.kRows);
   loop(index.roundUp(at.rows, lanes), index.constant(size), 1, [&](Value lane) {
-    for (const Slab &limits : {lo, hi})
+    for (const PanelBuffer &limits : {lo, hi})
       storeNumber(end, limits, at, lane);
   });
 }
@@ -215,8 +216,8 @@ Value QueryTileBody::emitRowProduct(RowDotOp dot, Value pair) {
   return total;
 }
 
-void QueryTileBody::emitTileOp(Operation *op, ArrayRef<Slab> operands,
-                               ArrayRef<Slab> results, const Panel &at) {
+void QueryTileBody::emitTileOp(Operation *op, ArrayRef<PanelBuffer> operands,
+                               ArrayRef<PanelBuffer> results, const Panel &at) {
   AffineMap swap =
       AffineMap::getPermutationMap(ArrayRef<int64_t>{1, 0}, b.getContext());
   forEachRun(at, [&](Value from, OpFoldResult count) {
@@ -232,16 +233,16 @@ void QueryTileBody::emitTileOp(Operation *op, ArrayRef<Slab> operands,
                  : memref::TransposeOp::create(b, memory,
                                                AffineMapAttr::get(swap));
     };
-    for (auto [number, slab] : llvm::enumerate(operands)) {
-      Value memory = view(slab, at, from, count);
+    for (auto [number, buffer] : llvm::enumerate(operands)) {
+      Value memory = view(buffer, at, from, count);
       Value natural = load(memory);
       copy->setOperand(number, natural);
       if (Value other = turned(memory, natural); other != memory)
         copy->setOperand(number, load(other));
     }
     SmallVector<Value> destinations;
-    for (auto [result, slab] : llvm::zip_equal(copy->getResults(), results)) {
-      Value memory = view(slab, at, from, count);
+    for (auto [result, buffer] : llvm::zip_equal(copy->getResults(), results)) {
+      Value memory = view(buffer, at, from, count);
       result.setType(memref::getTensorTypeFromMemRefType(memory.getType()));
       memory = turned(memory, result);
       result.setType(memref::getTensorTypeFromMemRefType(memory.getType()));
@@ -249,14 +250,14 @@ void QueryTileBody::emitTileOp(Operation *op, ArrayRef<Slab> operands,
     }
     b.insert(copy);
     // What replaces an operand is stored last: the others read that.
-    auto isOperand = [&](const Slab &slab) {
-      return llvm::any_of(operands, [&](const Slab &operand) {
-        return operand.memory == slab.memory;
+    auto isOperand = [&](const PanelBuffer &buffer) {
+      return llvm::any_of(operands, [&](const PanelBuffer &operand) {
+        return operand.memory == buffer.memory;
       });
     };
     for (bool replaces : {false, true})
-      for (auto [number, slab] : llvm::enumerate(results))
-        if (isOperand(slab) == replaces)
+      for (auto [number, buffer] : llvm::enumerate(results))
+        if (isOperand(buffer) == replaces)
           store(copy->getResult(number), destinations[number]);
   });
 }
@@ -265,18 +266,18 @@ void QueryTileBody::emitWrite(WriteOp write, const Panel &at) {
   if (!write.isOfVectors())
     return emitWriteNumbers(write, at);
   Value destination = write.getDestination();
-  Slab slab = slabOf(write.getValues().front());
+  PanelBuffer buffer = bufferOf(write.getValues().front());
   if (!isKQ())
-    return emitStoreRows(view(slab, at), /*factor=*/Value(),
+    return emitStoreRows(view(buffer, at), /*factor=*/Value(),
                          {tile.pairs, at.first, at.rows}, destination);
-  Value scratch = CPUTileBuilder::allocate({lanes, slab.perQuery}, compute);
+  Value scratch = CPUTileBuilder::allocate({lanes, buffer.perQuery}, compute);
   loop(index.constant(0), at.rows, lanes, [&](Value column) {
     RowRange rows = {tile.pairs, index.add(at.first, column),
                      index.min(index.sub(at.rows, column), lanes)};
     Value inPlace = emitIsInPlace(destination, rows, compute);
     Value to = emitVectorRows(destination, rows, inPlace, scratch, [] {});
     linalg::TransposeOp::create(b,
-                                view(slab, at, column, b.getIndexAttr(lanes)),
+                                view(buffer, at, column, b.getIndexAttr(lanes)),
                                 to, ArrayRef<int64_t>{1, 0});
     auto store = [&] {
       emitStoreRows(scratch, /*factor=*/Value(), rows, destination);
@@ -295,7 +296,7 @@ void QueryTileBody::emitUnused() {
 
 void QueryTileBody::emitMerge(const State &state, const State &more) {
   Operation *merge = ops.parts.getMergeOp();
-  SmallVector<Slab> operands(state);
+  SmallVector<PanelBuffer> operands(state);
   llvm::append_range(operands, more);
   forEachPanel(
       [&](const Panel &at) { emitTileOp(merge, operands, state, at); });
@@ -312,8 +313,8 @@ void QueryTileBody::emitMerge(const State &state, const State &more) {
 void QueryTileBody::emitBlocks(Value begin, Value end, const State &state) {
   std::array<double, 3> numbers = ops.blocks.getBeginning().getNumbers();
   forEachPanel([&](const Panel &at) {
-    for (auto [number, slab] : llvm::zip_equal(numbers, state))
-      fill(slab, at, number);
+    for (auto [number, buffer] : llvm::zip_equal(numbers, state))
+      fill(buffer, at, number);
   });
   // A single panel is checked when it visits the block.
   SmallVector<NumberRange> ofTile;
@@ -358,7 +359,7 @@ void QueryTileBody::emitPanelStep(const Panel &at, const KeyBlock &block,
       keys.size = index.min(keys.size, schedule.getKvBlock());
     }
     SmallVector<Value> views = llvm::map_to_vector(
-        state, [&](const Slab &slab) { return view(slab, at); });
+        state, [&](const PanelBuffer &buffer) { return view(buffer, at); });
     emitStep(at, block, keys, view(lo, at), view(hi, at), views);
   });
 }

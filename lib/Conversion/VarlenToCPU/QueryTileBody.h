@@ -16,14 +16,14 @@ namespace mlir::varlen {
 /// Converts the body of a loop over tiles of queries, operation by operation,
 /// in either orientation.
 ///
-/// A value of the tile is a slab of scratch. What a tile computes before and
+/// A value of the tile is a buffer of scratch. What a tile computes before and
 /// after its loop over blocks is done panel by panel; in that loop a block of
 /// keys is read once for all panels, and the state of the queries stays in its
-/// slabs. What an operation computes does not matter here.
+/// buffers. What an operation computes does not matter here.
 class QueryTileBody : public TileBody {
 public:
   /// The values that the loop over blocks carries.
-  using State = SmallVector<Slab>;
+  using State = SmallVector<PanelBuffer>;
 
   QueryTileBody(const CPUTileBuilder &common, TileLoop loop,
                 Orientation orientation, int64_t size, int64_t panels)
@@ -55,8 +55,8 @@ private:
   void emitNumbers(const Panel &at);
   Value emitRowProduct(RowDotOp dot, Value pair);
   void emitOps(Block::iterator begin, Block::iterator end, const Panel &at);
-  void emitTileOp(Operation *op, ArrayRef<Slab> operands,
-                  ArrayRef<Slab> results, const Panel &at);
+  void emitTileOp(Operation *op, ArrayRef<PanelBuffer> operands,
+                  ArrayRef<PanelBuffer> results, const Panel &at);
   void emitWrite(WriteOp write, const Panel &at);
 
   // For a block.

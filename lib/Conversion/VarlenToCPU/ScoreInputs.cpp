@@ -30,7 +30,7 @@ bool ScoreInputs::isRead(unsigned capture) {
 
 SmallVector<Value>
 ScoreInputs::allocate(OpFoldResult numPanels,
-                      function_ref<Slab(Type)> allocateNumbers) {
+                      function_ref<PanelBuffer(Type)> allocateNumbers) {
   position.reset();
   if (varlen::readsPositions(score))
     position = allocateNumbers(p.b.getI32Type());
@@ -52,13 +52,13 @@ ScoreInputs::allocate(OpFoldResult numPanels,
 void ScoreInputs::forEachBuffer(function_ref<void(Value &)> body) {
   if (position)
     body(position->memory);
-  for (Slab &slab : llvm::concat<Slab>(rows, gradientRows))
-    body(slab.memory);
+  for (PanelBuffer &buffer : llvm::concat<PanelBuffer>(rows, gradientRows))
+    body(buffer.memory);
   if (ranges)
     body(ranges);
 }
 
-void ScoreInputs::use(ValueRange memory, ArrayRef<Slab> captures) {
+void ScoreInputs::use(ValueRange memory, ArrayRef<PanelBuffer> captures) {
   forEachBuffer([&](Value &buffer) {
     buffer = memory.front();
     memory = memory.drop_front();
@@ -97,16 +97,16 @@ void ScoreInputs::store(const Panel &at, Value lane) {
                         tile.pairs.head(index, own),
                         tile.pairs.row(index, own));
   };
-  for (auto [table, slab] : llvm::zip_equal(step.getTables(), rows))
-    p.storeNumber(rowOf(table), slab, at, lane);
+  for (auto [table, buffer] : llvm::zip_equal(step.getTables(), rows))
+    p.storeNumber(rowOf(table), buffer, at, lane);
   if (gradientRows.empty())
     return;
   Value none =
       arith::ConstantOp::create(p.b, p.b.getI64IntegerAttr(kNoTableRow));
-  for (auto [table, slab] :
+  for (auto [table, buffer] :
        llvm::zip_equal(step.getTableGradients(), gradientRows))
     p.storeNumber(index.select(index.lessEqual(pair, last), rowOf(table), none),
-                  slab, at, lane);
+                  buffer, at, lane);
 }
 
 //===----------------------------------------------------------------------===//
@@ -124,12 +124,12 @@ void ScoreInputs::storeRanges(const Panel &at) {
   if (!ranges)
     return;
   ImplicitLocOpBuilder &b = p.b;
-  for (auto [capture, slab] : llvm::enumerate(captures)) {
+  for (auto [capture, buffer] : llvm::enumerate(captures)) {
     if (!isRead(capture))
       continue;
     NumberRange range =
-        emitCaptureRange(b, at.rows, [&, &slab = slab](Value lane) {
-          return p.loadNumber(slab, at, lane);
+        emitCaptureRange(b, at.rows, [&, &buffer = buffer](Value lane) {
+          return p.loadNumber(buffer, at, lane);
         });
     auto store = [&](Value bound, int64_t column) {
       memref::StoreOp::create(b, bound, ranges,
@@ -205,7 +205,7 @@ StepInputs ScoreInputs::getInputs(const Panel &at, Value firstKey) {
     inputs.position = p.load(*position, at);
     inputs.firstKey = firstKey;
   }
-  auto load = [&](const Slab &slab) { return p.load(slab, at); };
+  auto load = [&](const PanelBuffer &buffer) { return p.load(buffer, at); };
   inputs.tables = views;
   inputs.rows = llvm::map_to_vector(rows, load);
   inputs.dtables = gradientViews;

@@ -24,9 +24,10 @@ public:
 
   /// Memory for the queries of `numPanels` panels, a number of each from
   /// `allocateNumbers`; where it is used, `use` says which.
-  SmallVector<Value> allocate(OpFoldResult numPanels,
-                              function_ref<Slab(Type element)> allocateNumbers);
-  void use(ValueRange memory, ArrayRef<Slab> captures);
+  SmallVector<Value>
+  allocate(OpFoldResult numPanels,
+           function_ref<PanelBuffer(Type element)> allocateNumbers);
+  void use(ValueRange memory, ArrayRef<PanelBuffer> captures);
   /// Emits the views of tables, those of keys as far as they are of the
   /// tile's sequence.
   void emitViews();
@@ -61,8 +62,8 @@ private:
   QueryPanels &p;
   StepOpInterface step;
   Block *score;
-  std::optional<Slab> position;
-  SmallVector<Slab> rows, gradientRows, captures;
+  std::optional<PanelBuffer> position;
+  SmallVector<PanelBuffer> rows, gradientRows, captures;
   /// Panels x 2 bounds of each capture; null if none says what is hidden.
   Value ranges;
   SmallVector<Value> views, gradientViews;

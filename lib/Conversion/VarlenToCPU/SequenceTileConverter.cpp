@@ -191,12 +191,12 @@ void SequenceTileConverter::use(ValueRange memory) {
   }
   for (Value result : ops.blocks.getResults())
     if (Sum &sum = sumOf(result); sum.isOfNumbers())
-      slabs[result] = {sum.memory, 1, /*isStacked=*/false};
+      buffers[result] = {sum.memory, 1, /*isStacked=*/false};
   for (auto read : ops.tiles.getBody()->getOps<ReadOp>())
     if (!read.isOfVectors())
       for (auto [number, all] : llvm::zip_equal(
                read.getValues(), scratch.at(read.getSource()).memory))
-        slabs[number] = getRowsInPlace(all);
+        buffers[number] = getRowsInPlace(all);
   useScore(memory);
 }
 
@@ -370,7 +370,7 @@ void SequenceTileConverter::emitPanel(const Panel &at, const KeyBlock &block) {
           Value end = memref::LoadOp::create(
               b, hi.memory, ValueRange{zero, index.sub(at.rows, 1)});
           loop(at.rows, width, 1, [&](Value lane) {
-            for (const Slab &limits : {lo, hi})
+            for (const PanelBuffer &limits : {lo, hi})
               memref::StoreOp::create(b, end, limits.memory,
                                       ValueRange{zero, lane});
           });
@@ -378,7 +378,8 @@ void SequenceTileConverter::emitPanel(const Panel &at, const KeyBlock &block) {
     SmallVector<Value> views;
     for (const Sum &sum : sums)
       views.push_back(
-          sum.isOfNumbers() ? view(Slab{sum.memory, 1, /*isStacked=*/false}, at)
+          sum.isOfNumbers()
+              ? view(PanelBuffer{sum.memory, 1, /*isStacked=*/false}, at)
           : sum.ofKeys ? rowView(sum.ofBlock, keys.begin, keys.size)
                        : rowView(sum.memory, at.offset, b.getIndexAttr(panel)));
     emitStep(at, block, keys, lo.memory, hi.memory, views);

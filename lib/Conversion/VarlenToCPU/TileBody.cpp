@@ -25,10 +25,10 @@ TileBody::TileBody(const CPUTileBuilder &common, TileLoop loop,
   score.emplace(*this, ops.step);
 }
 
-Slab TileBody::slabOf(Value value) {
+PanelBuffer TileBody::bufferOf(Value value) {
   while (Value operand = takenOver.lookup(value))
     value = operand;
-  return slabs.at(value);
+  return buffers.at(value);
 }
 
 //===----------------------------------------------------------------------===//
@@ -38,13 +38,13 @@ Slab TileBody::slabOf(Value value) {
 void TileBody::useScore(ValueRange memory) {
   score->use(memory,
              llvm::map_to_vector(ops.step.getCaptures(), [&](Value capture) {
-               return slabOf(capture);
+               return bufferOf(capture);
              }));
 }
 
 void TileBody::emitLimits(Value query, ValueRange place) {
   MaskRange<Value> keys = tile.mask.emitKeysOf(index, query, query, tile.kRows);
-  auto store = [&](Value key, const Slab &limits) {
+  auto store = [&](Value key, const PanelBuffer &limits) {
     key = arith::IndexCastOp::create(b, b.getI32Type(), key);
     memref::StoreOp::create(b, key, limits.memory, place);
   };
@@ -81,7 +81,7 @@ void TileBody::emitStep(const Panel &at, const KeyBlock &block,
   SmallVector<Value> operands(ops.step->getOperands());
   factors->load(operands, at, block.k0, keys.begin, keys.size);
   for (OpOperand *number : getNumbers(ops.step))
-    operands[number->getOperandNumber()] = load(slabOf(number->get()), at);
+    operands[number->getOperandNumber()] = load(bufferOf(number->get()), at);
   for (auto [init, sum] : llvm::zip_equal(ops.step.getDpsInitsMutable(), sums))
     operands[init.getOperandNumber()] = CPUTileBuilder::load(sum);
   Value from = arith::IndexCastOp::create(b, b.getI32Type(),
@@ -111,7 +111,7 @@ void TileBody::emitWriteNumbers(WriteOp write, const Panel &at) {
   Value times = emitFactor(write);
   loop(index.constant(0), at.rows, 1, [&](Value lane) {
     for (auto [i, value] : llvm::enumerate(write.getValues())) {
-      Value number = loadNumber(slabOf(value), at, lane);
+      Value number = loadNumber(bufferOf(value), at, lane);
       if (times)
         number = arith::MulFOp::create(b, number, times);
       storeNumber(number, write.getDestination(), index.add(at.first, lane), i);

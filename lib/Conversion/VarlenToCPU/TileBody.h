@@ -36,8 +36,8 @@ protected:
   };
 
   /// Where a number of each query, or its part of a state, is.
-  Slab slabOf(Value value);
-  /// Says which memory of the score's inputs is used, with the slabs of
+  PanelBuffer bufferOf(Value value);
+  /// Says which memory of the score's inputs is used, with the buffers of
   /// captures.
   void useScore(ValueRange memory);
   /// Stores the keys that a query sees to that place of `lo` and `hi`.
@@ -57,11 +57,11 @@ protected:
 
   TileLoop ops;
   /// Of values of the tile.
-  DenseMap<Value, Slab> slabs;
+  DenseMap<Value, PanelBuffer> buffers;
   /// Of results in the memory of an operand, that operand.
   DenseMap<Value, Value> takenOver;
   /// The keys that each query sees.
-  Slab lo, hi;
+  PanelBuffer lo, hi;
   /// The factors and the score of the step, if there is one.
   std::optional<StepFactors> factors;
   std::optional<ScoreInputs> score;
