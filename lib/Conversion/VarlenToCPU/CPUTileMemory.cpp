@@ -116,7 +116,8 @@ Value CPUTileBuilder::emitVectorRows(Value memory, const RowRange &rows,
 void CPUTileBuilder::forEachView(
     Value memory, const RowRange &rows,
     function_ref<void(Value view, Value from, Value count)> body) {
-  const auto &[map, first, count] = rows;
+  const RowMap &map = rows.map;
+  Value first = rows.first, count = rows.count;
   auto all = [&] {
     body(emitRowsInPlace(memory, rows), index.constant(0), count);
   };
