@@ -21,10 +21,10 @@ def VarlenAddShapeFunctions
     after the other, and computes nothing else: a caller can allocate what
     `varlen-add-result-arguments` makes arguments.
 
-    *Requires*: functions on tensors, of which the extents of results follow from
-    those of arguments or from scalars; the operations between say how, by
-    `ReifyRankedShapedTypeOpInterface`. An error names a result of which they do
-    not. *Guarantees*: the above; nothing else changes. What `f` asserts is for `f` to
+    *Requires*: functions on tensors. The extents of results follow from extents
+    of arguments or from scalars, and the operations between implement
+    `ReifyRankedShapedTypeOpInterface`, which says how. An error names a result
+    whose extents do not follow. *Guarantees*: the above; nothing else changes. What `f` asserts is for `f` to
     check. *Numerics*: none.
 
     ```mlir

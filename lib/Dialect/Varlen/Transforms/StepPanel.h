@@ -78,7 +78,7 @@ public:
   /// what is carried.
   Values forEachGroup(ValueRange state,
                       function_ref<Values(const Group &, ValueRange)> body);
-  /// The granules of all groups, likewise.
+  /// The same for the granules of all groups.
   Values forEachGranule(ValueRange state,
                         function_ref<Values(const Granule &, ValueRange)> body);
   /// What `body` returns for the queries whose vectors see a key of a granule:

@@ -121,8 +121,8 @@ private:
   Value scoreGradients(Value products, Value p, Value pTimesFactor, Value dp,
                        bool hides, SmallVectorImpl<Value> &dcaptures,
                        Value init = {});
-  /// The cotangents of arguments of the score region, or of lookups in it, for
-  /// those of scores, written to `inits`.
+  /// Pulls the cotangents of scores back through the score region to arguments
+  /// of it, or to lookups in it, and writes what these get to `inits`.
   SmallVector<Value> pullBack(Value products, Value dscores, ValueRange sources,
                               ValueRange inits);
   /// Adds to the gradient of a table, a capture, what its lookups do.
