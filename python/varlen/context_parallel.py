@@ -73,6 +73,12 @@ class Rows(NamedTuple):
         return self.end - self.begin
 
 
+def clamp_offsets(offsets):
+    """q_offset as integers of 32 bits: a position that is farther moves nothing."""
+    limit = 2**31 - 1
+    return [max(-limit, min(limit, x)) for x in offsets]
+
+
 class Plan:
     """What `plan` returns; nothing changes it.
 

@@ -15,7 +15,7 @@ from jax import numpy as jnp
 
 from .._attention import add_captures
 from .._score import count_from
-from ..context_parallel import Plan, Rows
+from ..context_parallel import Plan, Rows, clamp_offsets
 from ..scores import Score, chunked, parse
 from ._attention import varlen_attn
 
@@ -106,7 +106,7 @@ def shard_plan(
         _make_calls(plan, queries, calls, sizes, key_places, method) for queries, calls in of_ranks
     ]
     cu = np.array([plan.cu_seqlens_q, plan.cu_seqlens_k], np.int32)
-    offset = np.zeros(cu.shape[1] - 1, np.int32) if plan.q_offset is None else _clamp(plan.q_offset)
+    offset = _make_offsets(plan.q_offset or [0] * (cu.shape[1] - 1))
 
     def every(x):
         return np.broadcast_to(x, (plan.ranks, *x.shape))
@@ -185,8 +185,8 @@ def _make_calls(plan, queries, calls, sizes, find, method):
     cu_k, offsets, begins, keys = [], [], [], []
     for parts in calls:
         cu_k.append(cumulate(parts))
-        found = _clamp([plan.shift(q.sequence) + q.end - k.end for q, k in zip(queries, parts)])
-        offsets.append(np.pad(found, (0, count - len(found))))
+        found = [plan.shift(q.sequence) + q.end - k.end for q, k in zip(queries, parts)]
+        offsets.append(np.pad(_make_offsets(found), (0, count - len(found))))
         first = np.array([k.begin for k in parts], np.int32)
         begins.append(np.pad(first, (0, count - len(first))))
         places = [find(k) for k in parts if k.begin < k.end]
@@ -205,8 +205,8 @@ def _make_calls(plan, queries, calls, sizes, find, method):
     )  # fmt: skip
 
 
-def _clamp(offsets):
-    return np.clip(np.array(offsets, np.int64), -(2**31) + 1, 2**31 - 1).astype(np.int32)
+def _make_offsets(offsets):
+    return np.array(clamp_offsets(offsets), np.int32)
 
 
 def shard_rows(x: jax.typing.ArrayLike, rows: jax.typing.ArrayLike) -> jax.Array:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import torch
 
-from ..context_parallel import Rows
+from ..context_parallel import Rows, clamp_offsets
 from ._local_rows import Picked, cumulate
 from ._ops import attn, attn_backward
 
@@ -59,9 +59,7 @@ class Options(NamedTuple):
 
 def make_offsets(offsets, device):
     """q_offset of sequences, int32."""
-    limit = 2**31 - 1  # farther moves nothing
-    offsets = [max(-limit, min(limit, x)) for x in offsets]
-    return torch.tensor(offsets, dtype=torch.int32, device=device)
+    return torch.tensor(clamp_offsets(offsets), dtype=torch.int32, device=device)
 
 
 class Sequences(NamedTuple):
