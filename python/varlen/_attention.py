@@ -365,7 +365,6 @@ def _add_dropout(score, captures, rate, seed, sequence_ids, q, cu_seqlens_q):
     rate = check_rate("dropout_p", rate)
     if rate == 0:
         return score, captures
-    check_score(score)
     if is_on_cuda(q):
         raise NotImplementedError(
             "dropout_p: expected arrays in memory of the CPU; varlen.torch and varlen.jax have "

@@ -64,11 +64,16 @@ def check_rate(name, rate):
     """The rate as a number, 0 or more and less than 1."""
     if isinstance(rate, bool) or not isinstance(rate, numbers.Real):
         raise TypeError(f"{name}: expected a number, got {reprlib.repr(rate)}")
+    check_range(name, rate)
+    return float(rate)
+
+
+def check_range(name, rate):
+    """That a number, which may be a symbol of a compiler, is a rate."""
     if not 0 <= rate < 1:
         raise ValueError(
             f"{name}: expected a number from 0 to less than 1, got {reprlib.repr(rate)}"
         )
-    return float(rate)
 
 
 def threshold(rate):

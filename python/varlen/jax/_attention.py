@@ -91,7 +91,7 @@ def varlen_attn(
             f"scale: expected a Python number, which code is made for, got {scale}"
         )
     if type(dropout_p) is not float or dropout_p:
-        from ._dropout import add_dropout  # most calls need none
+        from ._dropout import add_dropout  # which imports from here
 
         score, captures = add_dropout(
             score, captures, dropout_p, seed, sequence_ids, q, cu_seqlens_q

@@ -8,7 +8,7 @@ from jax import numpy as jnp
 from .._dropout import (
     add_score, check_rate, check_sequences, number_rows, row_words, words_of,
 )  # fmt: skip
-from .._options import check_score, show
+from .._options import show
 from ._attention import as_array
 
 
@@ -19,7 +19,6 @@ def add_dropout(score, captures, rate, seed, sequence_ids, q, cu_seqlens):
     rate = check_rate("dropout_p", rate)
     if rate == 0:
         return score, captures
-    check_score(score)
     q, cu_seqlens = as_array("q", q), as_array("cu_seqlens_q", cu_seqlens)
     if q.ndim != 3:
         raise ValueError(f"q: expected an array of rank 3 (rows, heads, head_dim), got {q.shape}")

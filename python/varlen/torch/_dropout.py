@@ -2,7 +2,7 @@
 
 import torch
 
-from .._dropout import add_score, number_rows, row_words, words_of
+from .._dropout import add_score, check_range, number_rows, row_words, words_of
 from ._functions import check_lists, check_number
 
 
@@ -10,8 +10,7 @@ def add_dropout(score, captures, rate, seed, sequence_ids, query, name, cu_seqle
     """The score and its captures with dropout, if there is some. Without a seed it is drawn
     from PyTorch's generator of the device."""
     check_number("dropout_p", rate)
-    if not 0 <= rate < 1:
-        raise ValueError(f"dropout_p: expected a number from 0 to less than 1, got {rate}")
+    check_range("dropout_p", rate)
     if rate == 0:
         return score, captures
     check_lists(query, name, cu_seqlens, sequence_ids)

@@ -177,7 +177,7 @@ def varlen_attn_out(
 
 
 def _add_dropout(*arguments):
-    from ._dropout import add_dropout  # most calls need none
+    from ._dropout import add_dropout  # which imports from here
 
     return add_dropout(*arguments)
 
