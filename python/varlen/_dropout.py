@@ -22,6 +22,8 @@ import numbers
 import reprlib
 from collections.abc import Sequence
 
+from ._row_range import find_sequences
+
 # What the word of a query begins with.
 _START = 0x3C6EF372
 # The word of a key: steps of the counter, as a signed number, shifts and factors.
@@ -87,11 +89,9 @@ def number_rows(library, cu_seqlens, rows, sequence_ids):
     functions of a library; any for rows behind the last sequence. `rows` counts from 0, of the
     type of cu_seqlens. The number of a sequence is its place in the batch, or that of
     `sequence_ids`, (N,)."""
-    count = cu_seqlens.shape[0] - 1
-    sequence = library.searchsorted(cu_seqlens[1:], rows, side="right")
-    sequence = library.clip(sequence, 0, max(count - 1, 0))
+    sequence = find_sequences(library, cu_seqlens, rows)
     query = rows - cu_seqlens[sequence]
-    if sequence_ids is not None and count:
+    if sequence_ids is not None and sequence_ids.shape[0]:
         sequence = sequence_ids[sequence]
     return sequence, query
 

@@ -1,8 +1,16 @@
-"""Attention of rows of q that follow each other, with all keys: the entries of sequences for such
-a part of a batch. For arrays of JAX and tensors of PyTorch; lengths are not read by the host."""
+"""Rows of q: the sequences that they are in, and the entries of sequences for rows that follow each
+other, of which attention with all keys is computed. For arrays of numpy and JAX and tensors of
+PyTorch; lengths are not read by the host."""
 
 # Farther than that a position moves nothing.
 _FARTHEST = {4: 2**31 - 1, 8: 2**62}
+
+
+def find_sequences(library, cu_seqlens, rows):
+    """The number of the sequence of each of `rows`, which count from 0 and have the type of
+    cu_seqlens; any for rows behind the last sequence."""
+    last = max(cu_seqlens.shape[0] - 2, 0)
+    return library.searchsorted(cu_seqlens[1:], rows, side="right").clip(0, last)
 
 
 def take_row_range(library, entries, first, rows, total, *, is_top_left=False):

@@ -14,6 +14,7 @@ import numpy as np
 from jax import numpy as jnp
 
 from .._attention import add_captures
+from .._row_range import find_sequences
 from .._score import count_from
 from ..context_parallel import Plan, Rows, clamp_offsets
 from ..scores import Score, chunked, parse
@@ -358,8 +359,8 @@ def _count_from_begins(q, calls, options):
     score = score or chunked(chunk)
     text = count_from(score.written("f64" if compute == jnp.float64 else "f32"))
     options = options | {"score": parse(text)}
-    rows = jnp.arange(q.shape[0])
-    sequence = jnp.searchsorted(calls.cu_seqlens_q, rows, side="right") - 1
+    rows = jnp.arange(q.shape[0], dtype=calls.cu_seqlens_q.dtype)
+    sequence = find_sequences(jnp, calls.cu_seqlens_q, rows)
 
     def add_begins(number):
         begins = _pick(calls.begins[number], sequence).astype(compute)

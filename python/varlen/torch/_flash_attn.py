@@ -4,6 +4,7 @@ import torch
 
 from .. import scores
 from .._options import as_flag, as_integer
+from .._row_range import find_sequences
 from . import _ops
 from ._dropout import add_dropout
 from ._functions import (
@@ -119,8 +120,8 @@ def _find_scored(softcap, slopes, q, cu_seqlens_q):
         # The slopes of each query's sequence; any for rows behind the last one.
         check_lists(q, "cu_seqlens_q", cu_seqlens_q)
         rows = torch.arange(q.size(0), device=q.device, dtype=cu_seqlens_q.dtype)
-        sequence = torch.searchsorted(cu_seqlens_q[1:].contiguous(), rows, right=True)
-        slopes = slopes.t()[:, sequence.clamp(max=slopes.size(0) - 1)]
+        # Of one stride, or searchsorted warns.
+        slopes = slopes.t()[:, find_sequences(torch, cu_seqlens_q.contiguous(), rows)]
     return _find_score(softcap, rank), (slopes,)
 
 
