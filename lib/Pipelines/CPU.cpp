@@ -167,41 +167,14 @@ void varlen::buildVarlenAttnToLoops(OpPassManager &manager,
   manager.addPass(createConvertVarlenToRuntime());
 }
 
-/// What the target has for dot products of pairs.
-static PairDot getPairDot(const CPUTarget *target) {
-  if (!target || !target->hasBF16Dot)
-    return PairDot::FMA;
-  return target->arch == llvm::Triple::aarch64 ? PairDot::Neon
-                                               : PairDot::AVX512;
-}
-
-void varlen::buildVarlenExpandOperations(OpPassManager &manager,
-                                         const VarlenToCPUOptions &options) {
-  const CPUTarget *target = lookupCPUTarget(options.target);
-  // Before conversions are expanded one by one.
-  manager.addPass(createVarlenExpandPairs({getPairDot(target)}));
-  // Before LLVM sees a conversion that it would make a library call.
-  VarlenExpandNarrowFloatsOptions narrow;
-  narrow.bf16 = !target || !target->hasBF16Dot;
-  narrow.f16 = target && !target->hasF16Conversion;
-  manager.addPass(createVarlenExpandNarrowFloats(narrow));
-  // While their arguments are of types that libm knows, and before functions
-  // are LLVM's.
-  manager.addPass(createVarlenCallLibm());
-  // AArch64 has an instruction for each. While loops say what they carry.
-  if (target && target->arch == llvm::Triple::x86_64)
-    manager.addPass(createVarlenExpandExtremes());
-  if (target && !target->hasFMA)
-    manager.addPass(createVarlenExpandFMA());
-}
-
 void varlen::buildVarlenLowerToLLVM(OpPassManager &manager,
                                     const VarlenToCPUOptions &options) {
   const CPUTarget *target = lookupCPUTarget(options.target);
   manager.addPass(createVarlenCheckRegistration({RegistrationStage::ToLLVM}));
   // For modules that begin here: before anything else is declared.
   manager.addPass(createVarlenRenameFunctions());
-  buildVarlenExpandOperations(manager, options);
+  // While loops say what they carry, and functions are not LLVM's.
+  manager.addPass(createVarlenLegalizeForCPU({options.target}));
   // What changes nothing outside of a function runs on several at a time.
   manager.addPass(createVarlenConvertPrints());
   OpPassManager &functions = manager.nest<func::FuncOp>();

@@ -113,7 +113,7 @@ static void buildAttnToCPU(OpPassManager &manager, StringRef target) {
   options.target = target.str();
   buildVarlenBufferize(manager, {options.target, /*chip=*/""});
   buildVarlenAttnToLoops(manager, options);
-  buildVarlenExpandOperations(manager, options);
+  manager.addPass(createVarlenLegalizeForCPU({options.target}));
 }
 
 /// The host's code generator need not be told of the target: each function says

@@ -41,7 +41,7 @@ public:
     for (StringRef prefix : {"varlen_", "mgpu", "_mlir_"})
       if (name.starts_with(prefix))
         return true;
-    // MLIR's conversions call memrefCopy, varlen-call-libm the others.
+    // MLIR's conversions call memrefCopy, varlen-legalize-for-cpu the others.
     for (StringRef called : {"memrefCopy", "erf", "erff", "erfc", "erfcf"})
       if (name == called)
         return true;

@@ -13,7 +13,7 @@ func.func private @strlen(%x: i64) -> i64 {
   return %x : i64
 }
 
-// What varlen-call-libm declares, and what memref.alloc becomes.
+// What varlen-legalize-for-cpu declares, and what memref.alloc becomes.
 // CHECK-LABEL: func @source_erff(
 // CHECK: call @source_exp(
 // CHECK: call @source_strlen(

@@ -53,11 +53,6 @@ void buildVarlenLowerToLLVM(OpPassManager &manager,
 void buildVarlenTilesToVectors(OpPassManager &manager,
                                const VarlenToCPUOptions &options);
 
-/// What buildVarlenLowerToLLVM begins with: operations that the target, or
-/// LLVM, has no instructions for become others.
-void buildVarlenExpandOperations(OpPassManager &manager,
-                                 const VarlenToCPUOptions &options);
-
 //===----------------------------------------------------------------------===//
 // GPU
 //===----------------------------------------------------------------------===//

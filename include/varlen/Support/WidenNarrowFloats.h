@@ -14,7 +14,7 @@
 namespace mlir::varlen {
 
 /// Arithmetic and functions of f16 and bf16 in f32: one extension for each
-/// operand, one rounding for the result. In VarlenExpandNarrowFloats.cpp.
+/// operand, one rounding for the result. In ExpandNarrowFloats.cpp.
 LogicalResult widenNarrowFloats(Operation *root);
 
 } // namespace mlir::varlen

@@ -13,9 +13,6 @@
 
 namespace mlir::varlen {
 
-/// What a dot product of pairs of bf16 becomes.
-enum class PairDot { AVX512, Neon, FMA };
-
 #define GEN_PASS_DECL
 #include "varlen/Target/CPU/Passes.h.inc"
 

@@ -392,23 +392,46 @@ def VarlenSplitWork : Pass<"varlen-split-work", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"numParts", "parts", "Functions split">];
 }
 
-def VarlenExpandPairs : Pass<"varlen-expand-pairs"> {
-  let summary = "Write arithmetic on pairs of bf16 in 32-bit lanes";
+def VarlenLegalizeForCPU : Pass<"varlen-legalize-for-cpu", "::mlir::ModuleOp"> {
+  let summary = "Write arithmetic that a CPU does not have as what it has";
   let description = [{
-    Pairs of bf16 are what a dot product instruction reads. Two vectors of f32 that
-    are rounded to bf16 and interleaved become integer arithmetic on 32-bit lanes: one
-    addition rounds, a shift and a mask put both halves together, where LLVM converts
-    each vector and shuffles. `dot` says what becomes of an `x86vector.avx512.dot`, the
-    dot product of pairs on every target: it stays (`avx512`), becomes AArch64's `bfdot`
-    (`neon`, 4 pairs at once), or two fused multiply-adds (`fma`).
+    LLVM takes all of it, too, and calls compiler-rt for each lane, writes three
+    instructions for one, or gives up. `target` is a name of the target table. In this order:
 
-    *Requires*: a rounding to nearest, with ties away from zero, which is one integer
-    addition; conversions that round in another way are left as they are.
-    *Guarantees*: results are the same for numbers and infinities.
-    *Numerics*: a NaN stays one if the lower half of its bits is zero, as that of
-    a default NaN is; others may become infinite or a number. Multiply-adds round after
-    each product, the even one first; `bfdot` rounds the sum of both products to odd, then
-    the result, and takes subnormal numbers for 0 (Arm ARM, FEAT_BF16).
+    - Pairs of bf16, which a dot product instruction reads: two vectors of f32 that are rounded
+      to bf16, with ties away from zero, and interleaved become integer arithmetic on
+      32-bit lanes. One addition rounds; a shift and a mask put both halves together, where LLVM
+      converts each vector and shuffles. `x86vector.avx512.dot`, the dot product of pairs
+      on every target, stays where there is AVX-512's instruction, becomes AArch64's `bfdot`
+      (4 pairs at once), or two fused multiply-adds.
+    - Narrow floats: arithmetic and mathematics on f16 and bf16 is done in f32. Conversions that
+      the target has no instruction for are integer arithmetic.
+    - libm: math.erf, erfc, cbrt, asinh, acosh and atanh become calls, lane by lane; fpowi,
+      of integers of any width, becomes products if its exponent is constant, else a power of
+      floats. All other operations of the math dialect LLVM takes.
+    - Maxima and minima, on x86, whose instruction is `x > y ? x : y`, which is y where either
+      of them is a NaN: an `arith.maxnumf` or `arith.minnumf` with an operand that is never
+      a NaN becomes a comparison and a selection, and so does an `arith.maximumf` or
+      `arith.minimumf` with a constant. Never a NaN is a constant that is none, what a loop
+      carries that begins with such a value and stays one, as a running maximum from -inf
+      does, and what is selected or broadcast from such values.
+    - Fused multiply-adds become two operations where the target has none.
+
+    *Requires*: scalars and vectors; loops as `scf.for`. Conversions that round to nearest even
+    are not taken for pairs; a maximum or minimum of which nothing is known is left, as is
+    `arith.maximumf` with 0.0, which is 0.0 also for -0.0.
+    *Guarantees*: no arith or math operation on narrow floats but conversions from and to f32,
+    and none of those that the target does not have; none of the seven functions.
+    *Numerics*: pairs: a NaN stays one if the lower half of its bits is zero, as that of a
+    default NaN is; others may become infinite or a number. Multiply-adds round after each
+    product, the even one first; `bfdot` rounds the sum of both products to odd, then the
+    result, and takes subnormal numbers for 0 (Arm ARM, FEAT_BF16). Narrow floats: conversions
+    to f32 are exact; conversions from f32 round to nearest even, keep denormals, make inf of
+    what is too large, and a quiet NaN of a NaN. f64 goes through f32 and is rounded twice. Each
+    arithmetic operation rounds its result once. libm: its functions have the system's errors; a
+    variable exponent of fpowi is rounded to the type of the base, f32 at least, but for whether
+    it is odd. The sign of a zero that `arith.maxnumf` and `arith.minnumf` leave open may
+    change. A multiply-add of two operations rounds the product.
 
     ```mlir
     %0 = arith.truncf %even to_nearest_away : vector<16xf32> to vector<16xbf16>
@@ -428,146 +451,11 @@ def VarlenExpandPairs : Pass<"varlen-expand-pairs"> {
     ```
   }];
   let options = [
-    Option<"dot", "dot", "::mlir::varlen::PairDot", "::mlir::varlen::PairDot::AVX512",
-           "What a dot product of pairs becomes",
-           [{::llvm::cl::values(
-               clEnumValN(::mlir::varlen::PairDot::AVX512, "avx512", "Itself"),
-               clEnumValN(::mlir::varlen::PairDot::Neon, "neon", "bfdot of AArch64"),
-               clEnumValN(::mlir::varlen::PairDot::FMA, "fma",
-                          "Two fused multiply-adds"))}]>];
+    Option<"target", "target", "std::string", "\"host\"",
+           "CPU to generate code for, a name of the target table">];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect",
-    "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
-}
-
-def VarlenExpandNarrowFloats : Pass<"varlen-expand-narrow-floats"> {
-  let summary = "Write f16 and bf16 arithmetic in f32 and integers";
-  let description = [{
-    Arithmetic and mathematics on f16 and bf16 is done in f32. Conversions are
-    written as integer arithmetic for the types named by the options, which are
-    those that the target has no instruction for: LLVM would call `__truncsfbf2`
-    and its like for each lane.
-
-    *Requires*: scalars and vectors.
-
-    *Guarantees*: no arith or math operation on narrow floats but conversions
-    from and to f32, and none for the types named by the options.
-
-    *Numerics*: conversions to f32 are exact; conversions from f32 round to
-    nearest even, keep denormals, make inf of what is too large, and make a
-    quiet NaN of a NaN. f64 goes through f32 and is rounded twice. Each
-    arithmetic operation rounds its result once.
-
-    ```mlir
-    %y = arith.truncf %x : vector<8xf32> to vector<8xbf16>
-    ```
-    becomes
-    ```mlir
-    %bits = arith.bitcast %x : vector<8xf32> to vector<8xi32>
-    %high = arith.shrui %bits, %c16 : vector<8xi32>
-    %odd = arith.andi %high, %c1 : vector<8xi32>
-    %half = arith.addi %odd, %c7fff : vector<8xi32>
-    %rounded = arith.addi %bits, %half : vector<8xi32>
-    %quiet = arith.ori %bits, %quiet_bit : vector<8xi32>
-    %nan = arith.cmpf uno, %x, %x : vector<8xf32>
-    %wide = arith.select %nan, %quiet, %rounded : vector<8xi1>, vector<8xi32>
-    %shifted = arith.shrui %wide, %c16 : vector<8xi32>
-    %short = arith.trunci %shifted : vector<8xi32> to vector<8xi16>
-    %y = arith.bitcast %short : vector<8xi16> to vector<8xbf16>
-    ```
-  }];
-  let options = [
-    Option<"bf16", "bf16", "bool", "true",
-           "Write conversions of bf16 as integer arithmetic">,
-    Option<"f16", "f16", "bool", "false",
-           "Write conversions of f16 as integer arithmetic">];
-  let dependentDialects = ["::mlir::arith::ArithDialect",
-    "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
-}
-
-def VarlenCallLibm : Pass<"varlen-call-libm", "::mlir::ModuleOp"> {
-  let summary = "Call libm for functions that LLVM does not have";
-  let description = [{
-    math.erf, erfc, cbrt, asinh, acosh and atanh become calls, lane by lane; fpowi, of
-    integers of any width, becomes products if its exponent is constant, else a power of
-    floats. All other operations of the math dialect LLVM takes.
-
-    *Requires*: scalars and vectors of f32 and f64 (f16 and bf16 by way of f32).
-    *Guarantees*: none of the seven is left.
-    *Numerics*: those of the system's libm; a variable exponent of fpowi is rounded to the
-    type of the base, f32 at least, but for whether it is odd.
-
-    ```mlir
-    %y = math.erf %x : f32
-    ```
-    becomes
-    ```mlir
-    %y = call @erff(%x) : (f32) -> f32
-    ```
-  }];
-  let dependentDialects = ["::mlir::arith::ArithDialect",
-    "::mlir::func::FuncDialect", "::mlir::vector::VectorDialect"];
-}
-
-def VarlenExpandExtremes : Pass<"varlen-expand-extremes"> {
-  let summary = "Write maxima and minima as one comparison where no NaN is lost";
-  let description = [{
-    x86 has one instruction for `x > y ? x : y`, which is y where either of them is a
-    NaN, and none for maxima that treat NaNs in another way: LLVM writes three. An
-    `arith.maxnumf` or `arith.minnumf` with an operand that is never a NaN becomes a
-    comparison and a selection, and so does an `arith.maximumf` or `arith.minimumf`
-    with a constant. Never a NaN is a constant that is none, what a loop carries that
-    begins with such a value and stays one, as a running maximum from -inf does, and
-    what is selected or broadcast from such values.
-
-    *Requires*: loops as `scf.for`. Extremes of which nothing is known are left as
-    they are, and so is `arith.maximumf` with 0.0, which is 0.0 also for -0.0.
-    *Guarantees*: results are the same, but for the sign of a zero that
-    `arith.maxnumf` and `arith.minnumf` leave open.
-    *Numerics*: none.
-
-    ```mlir
-    %top = scf.for %i = %c0 to %n step %c1 iter_args(%t = %minus_infinity) -> vector<8xf32> {
-      %x = vector.load %m[%i, %c0] : memref<?x8xf32>, vector<8xf32>
-      %max = arith.maxnumf %x, %t : vector<8xf32>
-      scf.yield %max : vector<8xf32>
-    }
-    ```
-    becomes
-    ```mlir
-    %top = scf.for %i = %c0 to %n step %c1 iter_args(%t = %minus_infinity) -> vector<8xf32> {
-      %x = vector.load %m[%i, %c0] : memref<?x8xf32>, vector<8xf32>
-      %greater = arith.cmpf ogt, %x, %t : vector<8xf32>
-      %max = arith.select %greater, %x, %t : vector<8xi1>, vector<8xf32>
-      scf.yield %max : vector<8xf32>
-    }
-    ```
-  }];
-  let dependentDialects = ["::mlir::arith::ArithDialect"];
-  let statistics = [
-    Statistic<"numExpanded", "expanded", "Extremes written as comparisons">];
-}
-
-def VarlenExpandFMA : Pass<"varlen-expand-fma"> {
-  let summary = "Write fused multiply-adds as two operations";
-  let description = [{
-    For CPUs without such an instruction, where LLVM calls `fmaf` for each lane.
-
-    *Requires*: nothing. *Guarantees*: no math.fma and no vector.fma is left.
-    *Numerics*: the product is rounded, so results differ from those of other
-    targets in their last places.
-
-    ```mlir
-    %y = math.fma %a, %b, %c : vector<4xf32>
-    ```
-    becomes
-    ```mlir
-    %0 = arith.mulf %a, %b : vector<4xf32>
-    %y = arith.addf %0, %c : vector<4xf32>
-    ```
-  }];
-  let dependentDialects = ["::mlir::arith::ArithDialect"];
-  let statistics = [
-    Statistic<"numExpanded", "expanded", "Multiply-adds written as two">];
+    "::mlir::func::FuncDialect", "::mlir::math::MathDialect",
+    "::mlir::vector::VectorDialect"];
 }
 
 def VarlenConvertPrints : Pass<"varlen-convert-prints", "::mlir::ModuleOp"> {

@@ -1,9 +1,9 @@
-// RUN: varlen-opt %s --varlen-expand-pairs --canonicalize | FileCheck %s --check-prefixes=CHECK,PAIR
-// RUN: varlen-opt %s --varlen-expand-pairs=dot=fma | FileCheck %s --check-prefixes=CHECK,DOT
-// RUN: varlen-opt %s --varlen-expand-pairs=dot=neon | FileCheck %s --check-prefixes=CHECK,NEON
+// RUN: varlen-opt %s --varlen-legalize-for-cpu=target=avx512_bf16 --canonicalize | FileCheck %s --check-prefixes=CHECK,PAIR
+// RUN: varlen-opt %s --varlen-legalize-for-cpu=target=avx2 | FileCheck %s --check-prefixes=CHECK,DOT
+// RUN: varlen-opt %s --varlen-legalize-for-cpu=target=neon_bf16 | FileCheck %s --check-prefixes=CHECK,NEON
 // Numbers, on this machine: ties of either sign, infinity, the largest number and
 // a NaN; then a product of pairs.
-// RUN: varlen-opt %s --varlen-expand-pairs=dot=fma --convert-vector-to-scf --convert-scf-to-cf --convert-vector-to-llvm \
+// RUN: varlen-opt %s --varlen-legalize-for-cpu=target=avx2 --convert-vector-to-scf --convert-scf-to-cf --convert-vector-to-llvm \
 // RUN:   --convert-arith-to-llvm --convert-math-to-llvm --convert-cf-to-llvm --convert-func-to-llvm --reconcile-unrealized-casts \
 // RUN: | mlir-runner -e main -entry-point-result=void -shared-libs=%mlir-libs/libmlir_c_runner_utils.so | FileCheck %s --check-prefix=VALUES
 

@@ -1,4 +1,4 @@
-//===- VarlenExpandPairs.cpp - Pairs of bf16 in 32-bit lanes --------------===//
+//===- ExpandPairs.cpp - Pairs of bf16 in 32-bit lanes --------------------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "varlen/Target/CPU/Passes.h"
+#include "LegalizeForCPU.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -22,11 +22,6 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
-
-namespace mlir::varlen {
-#define GEN_PASS_DEF_VARLENEXPANDPAIRS
-#include "varlen/Target/CPU/Passes.h.inc"
-} // namespace mlir::varlen
 
 using namespace mlir;
 
@@ -110,20 +105,12 @@ static LogicalResult convertDotToNeon(x86vector::DotBF16Op op,
   return success();
 }
 
-namespace {
-struct VarlenExpandPairs
-    : varlen::impl::VarlenExpandPairsBase<VarlenExpandPairs> {
-  using VarlenExpandPairsBase::VarlenExpandPairsBase;
-
-  void runOnOperation() override {
-    RewritePatternSet patterns(&getContext());
-    patterns.add(expandRounding);
-    if (dot == varlen::PairDot::FMA)
-      patterns.add(expandDot);
-    if (dot == varlen::PairDot::Neon)
-      patterns.add(convertDotToNeon);
-    walkAndApplyPatterns(getOperation(), std::move(patterns));
-  }
-};
-
-} // namespace
+void varlen::expandPairs(ModuleOp module, const CPUTarget &target) {
+  RewritePatternSet patterns(module.getContext());
+  patterns.add(expandRounding);
+  if (!target.hasBF16Dot)
+    patterns.add(expandDot);
+  else if (target.arch == llvm::Triple::aarch64)
+    patterns.add(convertDotToNeon);
+  walkAndApplyPatterns(module, std::move(patterns));
+}

@@ -1,6 +1,6 @@
-// RUN: varlen-opt %s --varlen-expand-fma | FileCheck %s
+// RUN: varlen-opt %s --varlen-legalize-for-cpu=target=generic | FileCheck %s
 
-// The example of the pass documentation.
+// The product is rounded.
 // CHECK-LABEL: func @f(
 // CHECK-SAME: %[[A:.*]]: vector<4xf32>, %[[B:.*]]: vector<4xf32>, %[[C:.*]]: vector<4xf32>
 // CHECK-NEXT: %[[P:.*]] = arith.mulf %[[A]], %[[B]]

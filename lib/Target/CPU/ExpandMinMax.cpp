@@ -1,4 +1,4 @@
-//===- VarlenExpandExtremes.cpp - Extremes as one comparison --------------===//
+//===- ExpandMinMax.cpp - Maxima and minima as one comparison -------------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "varlen/Target/CPU/Passes.h"
+#include "LegalizeForCPU.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -22,11 +22,6 @@
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/TypeSwitch.h"
-
-namespace mlir::varlen {
-#define GEN_PASS_DEF_VARLENEXPANDEXTREMES
-#include "varlen/Target/CPU/Passes.h.inc"
-} // namespace mlir::varlen
 
 using namespace mlir;
 
@@ -116,7 +111,7 @@ private:
 };
 
 /// `x` where it compares with `y`, else `y`.
-struct Extreme {
+struct MinMax {
   Operation *op;
   Value x, y;
   arith::CmpFPredicate predicate;
@@ -124,7 +119,7 @@ struct Extreme {
 
 } // namespace
 
-static std::optional<Extreme> getExtreme(Operation *op, NaNAnalysis &analysis) {
+static std::optional<MinMax> getMinMax(Operation *op, NaNAnalysis &analysis) {
   bool isMax = isa<arith::MaxNumFOp, arith::MaximumFOp>(op);
   auto predicate =
       isMax ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::OLT;
@@ -132,9 +127,9 @@ static std::optional<Extreme> getExtreme(Operation *op, NaNAnalysis &analysis) {
     // y is what is left where x is a NaN.
     Value x = op->getOperand(0), y = op->getOperand(1);
     if (analysis.isNeverNaN(y))
-      return Extreme{op, x, y, predicate};
+      return MinMax{op, x, y, predicate};
     if (analysis.isNeverNaN(x))
-      return Extreme{op, y, x, predicate};
+      return MinMax{op, y, x, predicate};
     return std::nullopt;
   }
   if (!isa<arith::MaximumFOp, arith::MinimumFOp>(op))
@@ -146,38 +141,30 @@ static std::optional<Extreme> getExtreme(Operation *op, NaNAnalysis &analysis) {
     Value value = op->getOperand(number);
     if (matchPattern(value, m_ConstantFloat(&bound)) && !bound.isNaN() &&
         (!bound.isZero() || bound.isNegative() == isMax))
-      return Extreme{op, value, op->getOperand(1 - number), predicate};
+      return MinMax{op, value, op->getOperand(1 - number), predicate};
   }
   return std::nullopt;
 }
 
-namespace {
-
-struct VarlenExpandExtremes
-    : varlen::impl::VarlenExpandExtremesBase<VarlenExpandExtremes> {
-  void runOnOperation() override {
-    // All are looked at before the first one changes: the analysis knows
-    // extremes, and not what they become.
-    SmallVector<Extreme> extremes;
-    NaNAnalysis analysis;
-    getOperation()->walk([&](Operation *op) {
-      if (std::optional<Extreme> extreme = getExtreme(op, analysis))
-        extremes.push_back(*extreme);
-    });
-    // By value, which one that is rewritten before may have replaced.
-    IRMapping replaced;
-    for (const Extreme &extreme : extremes) {
-      ImplicitLocOpBuilder b(extreme.op->getLoc(), extreme.op);
-      Value x = replaced.lookupOrDefault(extreme.x);
-      Value y = replaced.lookupOrDefault(extreme.y);
-      Value isX = arith::CmpFOp::create(b, extreme.predicate, x, y);
-      Value result = arith::SelectOp::create(b, isX, x, y);
-      replaced.map(extreme.op->getResult(0), result);
-      extreme.op->getResult(0).replaceAllUsesWith(result);
-      extreme.op->erase();
-    }
-    numExpanded += extremes.size();
+void varlen::expandMinMax(ModuleOp module) {
+  // All are looked at before the first one changes: the analysis knows maxima
+  // and minima, and not what they become.
+  SmallVector<MinMax> operations;
+  NaNAnalysis analysis;
+  module.walk([&](Operation *op) {
+    if (std::optional<MinMax> found = getMinMax(op, analysis))
+      operations.push_back(*found);
+  });
+  // By value, which one that is rewritten before may have replaced.
+  IRMapping replaced;
+  for (const MinMax &found : operations) {
+    ImplicitLocOpBuilder b(found.op->getLoc(), found.op);
+    Value x = replaced.lookupOrDefault(found.x);
+    Value y = replaced.lookupOrDefault(found.y);
+    Value isX = arith::CmpFOp::create(b, found.predicate, x, y);
+    Value result = arith::SelectOp::create(b, isX, x, y);
+    replaced.map(found.op->getResult(0), result);
+    found.op->getResult(0).replaceAllUsesWith(result);
+    found.op->erase();
   }
-};
-
-} // namespace
+}

@@ -1,4 +1,4 @@
-// RUN: varlen-opt %s --varlen-expand-extremes --split-input-file | FileCheck %s
+// RUN: varlen-opt %s --varlen-legalize-for-cpu=target=avx2 --split-input-file | FileCheck %s
 
 // The example of the pass documentation: a running maximum.
 // CHECK-LABEL: func @maximum(

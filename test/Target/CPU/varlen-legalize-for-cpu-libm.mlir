@@ -1,4 +1,4 @@
-// RUN: varlen-opt %s --varlen-call-libm | FileCheck %s
+// RUN: varlen-opt %s --varlen-legalize-for-cpu=target=avx2 | FileCheck %s
 
 // CHECK-LABEL: func @f(
 // CHECK-SAME: %[[X:.*]]: f32

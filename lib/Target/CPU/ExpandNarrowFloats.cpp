@@ -1,4 +1,4 @@
-//===- VarlenExpandNarrowFloats.cpp - f16 and bf16 without library calls --===//
+//===- ExpandNarrowFloats.cpp - f16 and bf16 without library calls --------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -11,9 +11,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "LegalizeForCPU.h"
 #include "varlen/Support/LaneType.h"
 #include "varlen/Support/WidenNarrowFloats.h"
-#include "varlen/Target/CPU/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
@@ -26,11 +26,6 @@
 #include "mlir/Transforms/DialectConversion.h"
 
 #include "llvm/ADT/SetVector.h"
-
-namespace mlir::varlen {
-#define GEN_PASS_DEF_VARLENEXPANDNARROWFLOATS
-#include "varlen/Target/CPU/Passes.h.inc"
-} // namespace mlir::varlen
 
 using namespace mlir;
 using namespace mlir::varlen;
@@ -173,45 +168,28 @@ LogicalResult varlen::widenNarrowFloats(Operation *root) {
 
 namespace {
 
-struct VarlenExpandNarrowFloats
-    : varlen::impl::VarlenExpandNarrowFloatsBase<VarlenExpandNarrowFloats> {
-  using VarlenExpandNarrowFloatsBase::VarlenExpandNarrowFloatsBase;
+/// Writes conversions between narrow types and f32 as integer arithmetic, for
+/// the types that a target has no instruction for; all between narrow types and
+/// f64 go through f32.
+class ConversionExpander {
+public:
+  explicit ConversionExpander(const CPUTarget &target)
+      : bf16(!target.hasBF16Dot), f16(!target.hasF16Conversion) {}
 
-  void runOnOperation() override {
-    bool arithmetic = false;
-    getOperation()->walk([&](Operation *op) {
-      bool computes =
-          isa_and_present<arith::ArithDialect, math::MathDialect>(
-              op->getDialect()) ||
-          isa<vector::ContractionOp, vector::FMAOp, vector::OuterProductOp,
-              vector::ReductionOp, vector::MultiDimReductionOp>(op);
-      if (computes && !isa<arith::ConstantOp, arith::SelectOp, arith::BitcastOp,
-                           arith::ExtFOp, arith::TruncFOp>(op))
-        arithmetic |= llvm::any_of(op->getOperandTypes(), isNarrow) ||
-                      llvm::any_of(op->getResultTypes(), isNarrow);
-    });
-    if (arithmetic && failed(widenNarrowFloats(getOperation())))
-      return signalPassFailure();
-    getOperation()->walk([&](Operation *op) {
-      if (auto extend = dyn_cast<arith::ExtFOp>(op))
-        expand(extend);
-      else if (auto truncate = dyn_cast<arith::TruncFOp>(op))
-        expand(truncate);
-    });
-  }
+  void expand(arith::ExtFOp op) const;
+  void expand(arith::TruncFOp op) const;
 
 private:
-  /// Whether conversions of the narrow type are expanded.
   bool isExpanded(Type narrow) const {
     return getElementTypeOrSelf(narrow).isBF16() ? bf16 : f16;
   }
-  void expand(arith::ExtFOp op) const;
-  void expand(arith::TruncFOp op) const;
+
+  bool bf16, f16;
 };
 
 } // namespace
 
-void VarlenExpandNarrowFloats::expand(arith::ExtFOp op) const {
+void ConversionExpander::expand(arith::ExtFOp op) const {
   Type from = op.getIn().getType();
   bool toF64 = getElementTypeOrSelf(op.getType()).isF64();
   if (!isNarrow(from) || (!isExpanded(from) && !toF64))
@@ -231,7 +209,7 @@ void VarlenExpandNarrowFloats::expand(arith::ExtFOp op) const {
   op.erase();
 }
 
-void VarlenExpandNarrowFloats::expand(arith::TruncFOp op) const {
+void ConversionExpander::expand(arith::TruncFOp op) const {
   Type type = op.getType();
   bool fromF64 = getElementTypeOrSelf(op.getIn().getType()).isF64();
   if (!isNarrow(type) || (!isExpanded(type) && !fromF64))
@@ -250,4 +228,36 @@ void VarlenExpandNarrowFloats::expand(arith::TruncFOp op) const {
     result = roundToF16(lanes, type, x);
   op.replaceAllUsesWith(result);
   op.erase();
+}
+
+/// Whether something computes with a narrow type, or on one.
+static bool computesOnNarrow(Operation *op) {
+  bool computes =
+      isa_and_present<arith::ArithDialect, math::MathDialect>(
+          op->getDialect()) ||
+      isa<vector::ContractionOp, vector::FMAOp, vector::OuterProductOp,
+          vector::ReductionOp, vector::MultiDimReductionOp>(op);
+  if (!computes || isa<arith::ConstantOp, arith::SelectOp, arith::BitcastOp,
+                       arith::ExtFOp, arith::TruncFOp>(op))
+    return false;
+  return llvm::any_of(op->getOperandTypes(), isNarrow) ||
+         llvm::any_of(op->getResultTypes(), isNarrow);
+}
+
+LogicalResult varlen::expandNarrowFloats(ModuleOp module,
+                                         const CPUTarget &target) {
+  WalkResult arithmetic = module.walk([](Operation *op) {
+    return computesOnNarrow(op) ? WalkResult::interrupt()
+                                : WalkResult::advance();
+  });
+  if (arithmetic.wasInterrupted() && failed(widenNarrowFloats(module)))
+    return failure();
+  ConversionExpander expander(target);
+  module.walk([&](Operation *op) {
+    if (auto extend = dyn_cast<arith::ExtFOp>(op))
+      expander.expand(extend);
+    else if (auto truncate = dyn_cast<arith::TruncFOp>(op))
+      expander.expand(truncate);
+  });
+  return success();
 }

@@ -1,7 +1,8 @@
-// RUN: varlen-opt %s --varlen-expand-narrow-floats | FileCheck %s
-// RUN: varlen-opt %s --varlen-expand-narrow-floats="bf16=false f16=true" | FileCheck %s --check-prefix=F16
+// RUN: varlen-opt %s --varlen-legalize-for-cpu=target=avx2 | FileCheck %s
+// RUN: varlen-opt %s --varlen-legalize-for-cpu=target=generic | FileCheck %s --check-prefix=GENERIC
+// RUN: varlen-opt %s --varlen-legalize-for-cpu=target=avx512_bf16 | FileCheck %s --check-prefix=BF16
 
-// The example of the pass documentation.
+// Rounding to nearest even; a NaN becomes a quiet one.
 // CHECK-LABEL: func @round(
 // CHECK-SAME: %[[X:.*]]: vector<8xf32>
 // CHECK: %[[BITS:.*]] = arith.bitcast %[[X]]
@@ -15,8 +16,8 @@
 // CHECK: %[[SHIFTED:.*]] = arith.shrui %[[WIDE]]
 // CHECK: %[[SHORT:.*]] = arith.trunci %[[SHIFTED]]
 // CHECK: arith.bitcast %[[SHORT]] : vector<8xi16> to vector<8xbf16>
-// F16-LABEL: func @round(
-// F16: arith.truncf
+// BF16-LABEL: func @round(
+// BF16: arith.truncf
 func.func @round(%x: vector<8xf32>) -> vector<8xbf16> {
   %y = arith.truncf %x : vector<8xf32> to vector<8xbf16>
   return %y : vector<8xbf16>
@@ -38,24 +39,24 @@ func.func @extend(%x: bf16) -> f32 {
 // CHECK: arith.addf {{.*}} : f32
 // CHECK: math.exp {{.*}} : f32
 // CHECK: return
-// F16-LABEL: func @arithmetic
-// F16: arith.extf {{.*}} : bf16 to f32
-// F16: arith.addf {{.*}} : f32
-// F16: math.exp {{.*}} : f32
+// BF16-LABEL: func @arithmetic
+// BF16: arith.extf {{.*}} : bf16 to f32
+// BF16: arith.addf {{.*}} : f32
+// BF16: math.exp {{.*}} : f32
 func.func @arithmetic(%x: bf16, %y: bf16) -> bf16 {
   %0 = arith.addf %x, %y : bf16
   %1 = math.exp %0 : bf16
   return %1 : bf16
 }
 
-// f64 goes through f32 whatever the options: LLVM would call __truncdfhf2.
+// f64 goes through f32 on all targets: LLVM would call __truncdfhf2.
 // CHECK-LABEL: func @double
 // CHECK: %[[F:.*]] = arith.truncf %{{.*}} : f64 to f32
 // CHECK: arith.truncf %[[F]] : f32 to f16
-// F16-LABEL: func @double
-// F16: arith.truncf %{{.*}} : f64 to f32
-// F16-NOT: arith.truncf
-// F16: return
+// GENERIC-LABEL: func @double
+// GENERIC: arith.truncf %{{.*}} : f64 to f32
+// GENERIC-NOT: arith.truncf
+// GENERIC: return
 func.func @double(%x: f64) -> f16 {
   %y = arith.truncf %x : f64 to f16
   return %y : f16
