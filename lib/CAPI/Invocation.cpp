@@ -306,6 +306,10 @@ struct Entries {
                                int32_t indexBytes, int64_t tq, int64_t tk,
                                int64_t kvHeads, int64_t group, int64_t blockM,
                                varlen_mask_fn mask, varlen_work_tile **tiles);
+  static int64_t splitTiles(const varlen_work_tile *tiles, int64_t count,
+                            int64_t group, int64_t kvBlock, int64_t maxFew,
+                            int64_t partBlocks, int64_t fewPartBlocks,
+                            varlen_work_items *items);
   static void runParallel(int64_t n, int64_t workspaceBytes, varlen_range_fn fn,
                           void *context);
 };
@@ -329,12 +333,18 @@ void Entries::failCheck() {
                  message[0] ? message : "the compiled function has aborted");
 }
 
+/// What a list that is counted has in place of its tiles.
+static thread_local struct {
+  varlen_work_tile tile; // with all rows
+  int64_t maxTiles, kvHeads;
+} measuredList;
+
 /// The longest list with these extents: counted, not made. What threads would
 /// have of a tile is that of the one tile it gets, which has all rows.
 static int64_t measureWorkTiles(const varlen_runtime::WorkTilesRequest &request,
                                 varlen_work_tile **tiles, void *&list,
                                 const varlen_runtime::Allocator &allocator) {
-  static thread_local varlen_work_tile all;
+  varlen_work_tile &all = measuredList.tile;
   int64_t blocks = varlen_runtime::getMaxBlocks(request), pairs, bytes, rest;
   *tiles = nullptr;
   if (__builtin_mul_overflow(blocks, request.kvHeads, &bytes) ||
@@ -355,6 +365,9 @@ static int64_t measureWorkTiles(const varlen_runtime::WorkTilesRequest &request,
   // Some keys, so that its rows count.
   all.k_end = std::max<int64_t>(request.tk, 1);
   *tiles = &all;
+  // As they fit into memory, they can be counted.
+  measuredList.maxTiles = blocks * request.kvHeads;
+  measuredList.kvHeads = request.kvHeads;
   return blocks > 0;
 }
 
@@ -398,6 +411,35 @@ int64_t Entries::makeWorkTiles(const void *cuQ, int64_t cuQSize,
   return count;
 }
 
+int64_t Entries::splitTiles(const varlen_work_tile *tiles, int64_t count,
+                            int64_t group, int64_t kvBlock, int64_t maxFew,
+                            int64_t partBlocks, int64_t fewPartBlocks,
+                            varlen_work_items *items) {
+  varlen_runtime::SplitTilesRequest request = {
+      tiles, count, group, kvBlock, maxFew, partBlocks, fewPartBlocks};
+  varlen_runtime::Allocator allocator = {
+      [](size_t bytes) { return current->allocate(bytes); }, release};
+  if (!current->isMeasuring) {
+    bool hadError = varlen_last_error();
+    count = varlen_runtime::splitTiles(request, items, allocator);
+    if (count < 0 && !hadError)
+      current->lacksMemory = true;
+    return count;
+  }
+  int64_t bytes;
+  if (!varlen_runtime::getMaxItems(request, measuredList.maxTiles,
+                                   measuredList.kvHeads,
+                                   measuredList.tile.k_rows, bytes, items) ||
+      __builtin_mul_overflow(bytes, int64_t(sizeof(varlen_work_item)), &bytes))
+    bytes = INT64_MAX;
+  items->items = static_cast<varlen_work_item *>(allocator.allocate(bytes));
+  if (!items->items)
+    current->leave(VARLEN_OUT_OF_MEMORY, "the list of work is too large");
+  // One for the tile that the list of tiles has.
+  items->first_merge = count;
+  return items->items ? count : -1;
+}
+
 void Entries::runParallel(int64_t n, int64_t workspaceBytes, varlen_range_fn fn,
                           void *context) {
   if (n <= 0)
@@ -436,6 +478,7 @@ void Invocation::forEachSymbol(
   add("abort", Entries::failCheck);
   add("varlen_work_tiles", Entries::makeWorkTiles);
   add("varlen_free_tiles", Entries::release);
+  add("varlen_split_tiles", Entries::splitTiles);
   add("varlen_parallel_for", Entries::runParallel);
   add("varlen_is_measuring", Entries::isMeasuring);
 }

@@ -43,6 +43,17 @@ static_assert(offsetof(varlen_work_tile, q_row) == 8 * WorkTilesOp::QRow &&
               offsetof(varlen_work_tile, k_begin) == 8 * WorkTilesOp::KBegin &&
               offsetof(varlen_work_tile, k_end) == 8 * WorkTilesOp::KEnd &&
               sizeof(varlen_work_tile) == 8 * WorkTilesOp::NumColumns);
+// One of work items is a varlen_work_item, which begins with a tile.
+static_assert(offsetof(varlen_work_item, tile) == 0 &&
+              offsetof(varlen_work_item, kind) == 8 * SplitTilesOp::Kind &&
+              offsetof(varlen_work_item, few) == 8 * SplitTilesOp::Few &&
+              offsetof(varlen_work_item, slot) == 8 * SplitTilesOp::Slot &&
+              sizeof(varlen_work_item) == 8 * SplitTilesOp::NumColumns &&
+              offsetof(varlen_work_items, items) == 0 &&
+              offsetof(varlen_work_items, first_merge) == 8 &&
+              offsetof(varlen_work_items, slots) == 16 &&
+              offsetof(varlen_work_items, few_slots) == 24 &&
+              sizeof(varlen_work_items) == 32);
 
 namespace {
 
@@ -59,16 +70,13 @@ private:
   DenseMap<MaskAttrInterface, func::FuncOp> functions;
 };
 
-/// Turns one varlen.work_tiles into a call of varlen_work_tiles.
-class WorkTilesLowering {
-public:
-  WorkTilesLowering(WorkTilesOp op, MaskFunctions &masks)
-      : op(op), masks(masks), b(op.getLoc(), op), converter(op.getContext()),
-        pointer(LLVM::LLVMPointerType::get(op.getContext())) {}
+/// Turns an operation that makes a list of work into a call of the runtime.
+class ListLowering {
+protected:
+  explicit ListLowering(Operation *op)
+      : op(op), b(op->getLoc(), op), converter(op->getContext()),
+        pointer(LLVM::LLVMPointerType::get(op->getContext())) {}
 
-  LogicalResult lower();
-
-private:
   Value i64(int64_t value) {
     return arith::ConstantIntOp::create(b, value, 64);
   }
@@ -78,19 +86,52 @@ private:
   Value toI64(Value index) {
     return arith::IndexCastOp::create(b, b.getI64Type(), index);
   }
-  Value makeContiguous(Value list);
-  void pushList(Value list, bool isOptional);
-  void pushMask();
-  Value wrap(Value tiles, Value count);
+  /// The address of the first element of a list.
+  Value addressOf(Value list);
+  /// Adds the address of `words` words of memory that the runtime writes to.
+  Value pushResultMemory(int64_t words);
+  /// The number of rows that the function returns: none if that is negative.
+  FailureOr<Value> call(StringRef name);
+  /// A memref of that type, `count` rows of columns at `rows`.
+  Value wrap(MemRefType type, Value rows, Value count);
+  /// An error if memory of the runtime cannot be the result of that type.
+  LogicalResult verifyResult(MemRefType type, int64_t columns);
 
-  WorkTilesOp op;
-  MaskFunctions &masks;
+  Operation *op;
   ImplicitLocOpBuilder b;
   LLVMTypeConverter converter;
   Type pointer;
   SmallVector<Value> arguments;
+};
+
+/// varlen.work_tiles.
+class WorkTilesLowering : ListLowering {
+public:
+  WorkTilesLowering(WorkTilesOp op, MaskFunctions &masks)
+      : ListLowering(op), op(op), masks(masks) {}
+
+  LogicalResult lower();
+
+private:
+  Value makeContiguous(Value list);
+  void pushList(Value list, bool isOptional);
+  void pushMask();
+
+  WorkTilesOp op;
+  MaskFunctions &masks;
   /// Contiguous copies, to be freed after the call.
   SmallVector<Value> copies;
+};
+
+/// varlen.split_tiles.
+class SplitTilesLowering : ListLowering {
+public:
+  explicit SplitTilesLowering(SplitTilesOp op) : ListLowering(op), op(op) {}
+
+  LogicalResult lower();
+
+private:
+  SplitTilesOp op;
 };
 
 } // namespace
@@ -121,6 +162,66 @@ func::FuncOp MaskFunctions::get(Location loc, MaskAttrInterface mask) {
   func::ReturnOp::create(b);
   return function;
 }
+
+//===----------------------------------------------------------------------===//
+// What both operations need
+//===----------------------------------------------------------------------===//
+
+Value ListLowering::addressOf(Value list) {
+  auto type = cast<MemRefType>(list.getType());
+  Value descriptor =
+      UnrealizedConversionCastOp::create(b, converter.convertType(type), list)
+          .getResult(0);
+  return MemRefDescriptor(descriptor)
+      .bufferPtr(b, op->getLoc(), converter, type);
+}
+
+Value ListLowering::pushResultMemory(int64_t words) {
+  // In the entry block: a loop around the call must not grow the stack.
+  auto function = op->getParentOfType<func::FuncOp>();
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(&function.front());
+  arguments.push_back(
+      LLVM::AllocaOp::create(b, pointer, b.getI64Type(), i64(words)));
+  return arguments.back();
+}
+
+FailureOr<Value> ListLowering::call(StringRef name) {
+  FailureOr<func::FuncOp> callee = getRuntimeFunction(
+      op->getParentOfType<ModuleOp>(), op, name,
+      b.getFunctionType(ValueRange(arguments).getTypes(), b.getI64Type()));
+  if (failed(callee))
+    return failure();
+  Value count = func::CallOp::create(b, *callee, arguments).getResult(0);
+  return Value(arith::MaxSIOp::create(b, count, i64(0)));
+}
+
+Value ListLowering::wrap(MemRefType type, Value rows, Value count) {
+  Location loc = op->getLoc();
+  MemRefDescriptor descriptor =
+      MemRefDescriptor::poison(b, loc, converter.convertType(type));
+  descriptor.setAllocatedPtr(b, loc, rows);
+  descriptor.setAlignedPtr(b, loc, rows);
+  descriptor.setConstantOffset(b, loc, 0);
+  descriptor.setSize(b, loc, 0, count);
+  descriptor.setConstantSize(b, loc, 1, type.getDimSize(1));
+  descriptor.setConstantStride(b, loc, 0, type.getDimSize(1));
+  descriptor.setConstantStride(b, loc, 1, 1);
+  return UnrealizedConversionCastOp::create(b, type, Value(descriptor))
+      .getResult(0);
+}
+
+LogicalResult ListLowering::verifyResult(MemRefType type, int64_t columns) {
+  if (type.isDynamicDim(0) && !type.isDynamicDim(1) &&
+      type.getLayout().isIdentity())
+    return success();
+  return op->emitError("expected a result of type memref<?x")
+         << columns << "xi64>, got " << type;
+}
+
+//===----------------------------------------------------------------------===//
+// varlen.work_tiles
+//===----------------------------------------------------------------------===//
 
 /// The runtime reads plain C arrays.
 Value WorkTilesLowering::makeContiguous(Value list) {
@@ -155,12 +256,7 @@ void WorkTilesLowering::pushList(Value list, bool isOptional) {
     return;
   }
   list = makeContiguous(list);
-  auto type = cast<MemRefType>(list.getType());
-  Value descriptor =
-      UnrealizedConversionCastOp::create(b, converter.convertType(type), list)
-          .getResult(0);
-  Value address =
-      MemRefDescriptor(descriptor).bufferPtr(b, op.getLoc(), converter, type);
+  Value address = addressOf(list);
   if (isOptional) {
     Value none = LLVM::ZeroOp::create(b, pointer);
     Value isNone =
@@ -185,30 +281,10 @@ void WorkTilesLowering::pushMask() {
       UnrealizedConversionCastOp::create(b, pointer, address).getResult(0));
 }
 
-/// A memref of the result's type over `count` tiles at `tiles`.
-Value WorkTilesLowering::wrap(Value tiles, Value count) {
-  auto type = cast<MemRefType>(op.getTiles().getType());
-  Location loc = op.getLoc();
-  MemRefDescriptor descriptor =
-      MemRefDescriptor::poison(b, loc, converter.convertType(type));
-  descriptor.setAllocatedPtr(b, loc, tiles);
-  descriptor.setAlignedPtr(b, loc, tiles);
-  descriptor.setConstantOffset(b, loc, 0);
-  descriptor.setSize(b, loc, 0, count);
-  descriptor.setConstantSize(b, loc, 1, WorkTilesOp::NumColumns);
-  descriptor.setConstantStride(b, loc, 0, WorkTilesOp::NumColumns);
-  descriptor.setConstantStride(b, loc, 1, 1);
-  return UnrealizedConversionCastOp::create(b, type, Value(descriptor))
-      .getResult(0);
-}
-
 LogicalResult WorkTilesLowering::lower() {
-  auto type = cast<MemRefType>(op.getTiles().getType());
-  if (!type.isDynamicDim(0) || type.isDynamicDim(1) ||
-      !type.getLayout().isIdentity())
-    return op.emitError("expected a result of type memref<?x")
-           << static_cast<int64_t>(WorkTilesOp::NumColumns) << "xi64>, got "
-           << type;
+  MemRefType type = op.getTiles().getType();
+  if (failed(verifyResult(type, WorkTilesOp::NumColumns)))
+    return failure();
   for (Value list : {Value(op.getCuQ()), Value(op.getCuK())})
     pushList(list, /*isOptional=*/false);
   for (Value list : {op.getSequsedQ(), op.getSequsedK(), op.getQOffset()})
@@ -221,29 +297,47 @@ LogicalResult WorkTilesLowering::lower() {
   pushMask();
 
   // The runtime leaves the pointer alone if it refuses the lists; the caller
-  // frees it in any case. In the entry block: a loop around the call must not
-  // grow the stack.
-  auto function = op->getParentOfType<func::FuncOp>();
-  Value slot;
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(&function.front());
-    slot = LLVM::AllocaOp::create(b, pointer, pointer, i64(1));
-  }
+  // frees it in any case.
+  Value slot = pushResultMemory(1);
   LLVM::StoreOp::create(b, LLVM::ZeroOp::create(b, pointer), slot);
-  arguments.push_back(slot);
-
-  FailureOr<func::FuncOp> callee = getRuntimeFunction(
-      op->getParentOfType<ModuleOp>(), op, "varlen_work_tiles",
-      b.getFunctionType(ValueRange(arguments).getTypes(), b.getI64Type()));
-  if (failed(callee))
+  FailureOr<Value> count = call("varlen_work_tiles");
+  if (failed(count))
     return failure();
-  Value count = func::CallOp::create(b, *callee, arguments).getResult(0);
-  count = arith::MaxSIOp::create(b, count, i64(0));
-  Value tiles = wrap(LLVM::LoadOp::create(b, pointer, slot), count);
+  Value tiles = wrap(type, LLVM::LoadOp::create(b, pointer, slot), *count);
   for (Value copy : copies)
     memref::DeallocOp::create(b, copy);
   op.replaceAllUsesWith(tiles);
+  op.erase();
+  return success();
+}
+
+LogicalResult SplitTilesLowering::lower() {
+  MemRefType type = op.getItems().getType();
+  if (failed(verifyResult(type, SplitTilesOp::NumColumns)))
+    return failure();
+  if (!op.getTiles().getType().getLayout().isIdentity())
+    return op.emitError("expected a list of the identity layout, got ")
+           << op.getTiles().getType();
+  arguments = {addressOf(op.getTiles()),
+               toI64(memref::DimOp::create(b, op.getTiles(), 0)),
+               toI64(op.getGroup())};
+  for (uint64_t number :
+       {op.getKvBlock(), op.getFew(), op.getBlocks().value_or(0),
+        op.getFewBlocks().value_or(0)})
+    arguments.push_back(i64(static_cast<int64_t>(number)));
+  Value memory = pushResultMemory(4);
+  FailureOr<Value> count = call("varlen_split_tiles");
+  if (failed(count))
+    return failure();
+  SmallVector<Value> results = {
+      wrap(type, LLVM::LoadOp::create(b, pointer, memory), *count)};
+  for (int32_t word : {1, 2, 3}) {
+    Value at = LLVM::GEPOp::create(b, pointer, b.getI64Type(), memory,
+                                   ArrayRef<LLVM::GEPArg>{word});
+    results.push_back(arith::IndexCastOp::create(
+        b, b.getIndexType(), LLVM::LoadOp::create(b, b.getI64Type(), at)));
+  }
+  op->replaceAllUsesWith(results);
   op.erase();
   return success();
 }
@@ -253,15 +347,21 @@ namespace {
 struct ConvertVarlenToRuntime
     : varlen::impl::ConvertVarlenToRuntimeBase<ConvertVarlenToRuntime> {
   void runOnOperation() override {
-    SmallVector<WorkTilesOp> ops;
-    getOperation().walk([&](WorkTilesOp op) { ops.push_back(op); });
+    SmallVector<Operation *> ops;
+    getOperation().walk([&](Operation *op) {
+      if (isa<WorkTilesOp, SplitTilesOp>(op))
+        ops.push_back(op);
+    });
     MaskFunctions masks(getOperation());
-    for (WorkTilesOp op : ops) {
+    for (Operation *op : ops) {
       if (!op->getParentOfType<func::FuncOp>()) {
-        op.emitError("expected to be in a func.func");
+        op->emitError("expected to be in a func.func");
         return signalPassFailure();
       }
-      if (failed(WorkTilesLowering(op, masks).lower()))
+      auto split = dyn_cast<SplitTilesOp>(op);
+      if (failed(split
+                     ? SplitTilesLowering(split).lower()
+                     : WorkTilesLowering(cast<WorkTilesOp>(op), masks).lower()))
         return signalPassFailure();
       ++numConverted;
     }

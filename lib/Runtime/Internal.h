@@ -57,6 +57,26 @@ int64_t makeWorkTiles(const WorkTilesRequest &request, varlen_work_tile **tiles,
 /// is in cu_seqlens; INT64_MAX if they are too many to count.
 int64_t getMaxBlocks(const WorkTilesRequest &request);
 
+/// count * size bytes, at least one; null if that overflows or there is not
+/// enough memory.
+void *allocate(const Allocator &allocator, int64_t count, int64_t size);
+
+/// The arguments of varlen_split_tiles, in their order.
+struct SplitTilesRequest {
+  const varlen_work_tile *tiles;
+  int64_t count, group, kvBlock, maxFew, partBlocks, fewPartBlocks;
+};
+
+/// varlen_split_tiles, with memory from `allocator`.
+int64_t splitTiles(const SplitTilesRequest &request, varlen_work_items *items,
+                   const Allocator &allocator);
+
+/// As many items, and slots of each kind, as the tiles of a batch of these
+/// extents can have; `items` is null. False if they are too many to count.
+bool getMaxItems(const SplitTilesRequest &request, int64_t maxTiles,
+                 int64_t kvHeads, int64_t keys, int64_t &count,
+                 varlen_work_items *items);
+
 /// varlen_parallel_for on our threads, `threads` of them.
 void parallelFor(int64_t threads, int64_t n, int64_t workspaceBytes,
                  varlen_range_fn fn, void *context);

@@ -289,19 +289,18 @@ static void expandHeads(const Block *blocks, int64_t numBlocks, int64_t kvHeads,
   }
 }
 
-/// count * size bytes; null if that overflows or there is not enough.
-static void *allocate(const varlen_runtime::Allocator &allocator, int64_t count,
-                      int64_t size) {
+//===----------------------------------------------------------------------===//
+// With any allocator
+//===----------------------------------------------------------------------===//
+
+void *varlen_runtime::allocate(const Allocator &allocator, int64_t count,
+                               int64_t size) {
   int64_t bytes;
   if (count < 0 || __builtin_mul_overflow(count, size, &bytes))
     return nullptr;
   // An empty list is not null either: null means an error.
   return allocator.allocate(static_cast<size_t>(std::max<int64_t>(bytes, 1)));
 }
-
-//===----------------------------------------------------------------------===//
-// With any allocator
-//===----------------------------------------------------------------------===//
 
 int64_t varlen_runtime::getBlockBytes() { return sizeof(Block); }
 

@@ -6,39 +6,23 @@
 
 // CHECK-LABEL: @grouped
 // CHECK-SAME: %[[Q:[^:]*]]: memref<?x4x16xf32>, %[[K:[^:]*]]: memref<?x2x16xf32>, %[[V:[^:]*]]: memref<?x2x24xf32>, %{{[^:]*}}: memref<?xi32>, %[[OUT:[^:]*]]: memref<?x4x24xf32>, %[[LSE:[^:]*]]: memref<4x?xf32>
-// No states are shared if no tile is cut.
-// CHECK: %[[MOST_PARTS:.*]]:2 = scf.for {{.*}} -> (index, index) {
-// Blocks, and parts of 8 and of 16, are counted from the first key of a sequence.
-// CHECK: %[[BLOCK:.*]] = arith.divui %{{.*}}, %c32
-// CHECK-NEXT: %[[BEGIN:.*]] = arith.muli %[[BLOCK]], %c32
-// CHECK: %[[ENDS:.*]] = arith.divui %{{.*}}, %c256
-// CHECK: %[[BEGINS:.*]] = arith.divui %[[BEGIN]], %c256
-// CHECK: arith.subi %[[ENDS]], %[[BEGINS]]
-// CHECK: arith.divui %{{.*}}, %c512
-// CHECK: %[[MOST:.*]] = arith.maxsi %[[MOST_PARTS]]#0, %[[MOST_PARTS]]#1
-// CHECK: arith.cmpi sgt, %[[MOST]], %c1
-// CHECK: %[[CUT:.*]] = arith.andi
-// CHECK: %[[PARTS:.*]] = arith.select %[[CUT]], %[[MOST_PARTS]]#0, %c0
-// CHECK: %[[SHARED:.*]] = memref.alloc(%[[PARTS]]) {alignment = 64 : i64} : memref<?x4x24xf32>
-// CHECK: scf.for %[[TURN:[^ ]*]] = %c0
-// CHECK: %[[WHOLE:.*]] = arith.cmpi eq, %[[TURN]], %c0
-// CHECK: scf.for %[[PHASE:[^ ]*]] = %c0
-// CHECK: %[[VISITS:.*]] = arith.cmpi eq, %[[PHASE]], %c0
+// The list says which tiles these are.
+// CHECK: %[[ITEMS:.*]], %{{.*}}, %{{.*}}, %[[SLOTS:.*]] = varlen.split_tiles %{{.*}} group %c2 kv_block 32 few 4 parts(16, 8)
+// CHECK: %[[LEFT:.*]] = memref.alloc(%[[SLOTS]]) {alignment = 64 : i64} : memref<?x4x24xf32>
 // CHECK: scf.forall
-// CHECK: %[[LONG:.*]] = arith.cmpi sgt, %{{.*}}, %c64
-// All queries of the sequence count, with two heads each.
-// CHECK: %[[ROWS:.*]] = arith.muli %{{.*}}, %c2
-// CHECK: %[[MOST:.*]] = arith.select %[[LONG]], %c4, %c2
-// CHECK: %[[FEW:.*]] = arith.cmpi sle, %[[ROWS]], %[[MOST]]
+// CHECK: memref.load %[[ITEMS]][%{{.*}}, %c10]
+// CHECK: %[[IS_MERGE:.*]] = arith.cmpi eq, %{{.*}}, %c2
+// CHECK: %[[FEW64:.*]] = memref.load %[[ITEMS]][%{{.*}}, %c11]
+// CHECK: %[[FEW_INDEX:.*]] = arith.index_cast %[[FEW64]]
+// CHECK: %[[FEW:.*]] = arith.cmpi sgt, %[[FEW_INDEX]], %c0
 // CHECK: scf.if %[[FEW]] {
 // CHECK: %[[QS:.*]] = memref.alloc() {alignment = 64 : i64} : memref<1x4x16xf32>
 // CHECK: %[[LO:.*]] = memref.alloc() {alignment = 64 : i64} : memref<4x1xi32>
 // CHECK: %[[HI:.*]] = memref.alloc() {alignment = 64 : i64} : memref<4x1xi32>
-// The state of all parts and that of one, or the states of all parts.
-// CHECK: memref.alloc() {alignment = 64 : i64} : memref<2x4x24xf32>
-// CHECK: %[[ACCS:.*]] = arith.select %[[WHOLE]], %{{.*}}, %[[SHARED]] : memref<?x4x24xf32>
-// CHECK: %[[MS:.*]] = arith.select %[[WHOLE]], %{{.*}} : memref<?x4x1xf32>
-// CHECK: %[[LS:.*]] = arith.select %[[WHOLE]], %{{.*}} : memref<?x4x1xf32>
+// The state of all parts and that of one.
+// CHECK: %[[ACCS:.*]] = memref.alloc() {alignment = 64 : i64} : memref<2x4x24xf32>
+// CHECK: %[[MS:.*]] = memref.alloc() {alignment = 64 : i64} : memref<2x4x1xf32>
+// CHECK: %[[LS:.*]] = memref.alloc() {alignment = 64 : i64} : memref<2x4x1xf32>
 // The queries and the keys that each sees.
 // CHECK: %[[Q0:.*]] = memref.subview %[[QS]][0, 0, 0] [1, 4, 16]
 // CHECK: %[[QUSED:.*]] = memref.subview %[[Q0]][0, 0] [%{{.*}}, 16]
@@ -49,10 +33,13 @@
 // CHECK: memref.store %{{.*}}, %[[HI]]
 // Parts of the keys, each with a state of its own.
 // CHECK: scf.for %[[PART:[^ ]*]] = %{{.*}} to %{{.*}} step %c1 {
-// CHECK: scf.if %[[VISITS]] {
 // CHECK: %[[ACC:.*]] = memref.subview %[[ACCS]][%{{.*}}, 0, 0] [1, 4, 24]
 // CHECK: %[[M:.*]] = memref.subview %[[MS]][%{{.*}}, 0, 0] [1, 4, 1]
 // CHECK: %[[L:.*]] = memref.subview %[[LS]][%{{.*}}, 0, 0] [1, 4, 1]
+// CHECK: scf.if %[[IS_MERGE]] {
+// CHECK: memref.subview %[[LEFT]]
+// CHECK: linalg.copy
+// CHECK: } else {
 // CHECK: %[[ACC0:.*]] = memref.subview %[[ACC]]
 // CHECK: linalg.fill ins({{.*}} outs(%[[ACC0]]
 // CHECK: %[[M0:.*]] = memref.subview %[[M]]
@@ -72,14 +59,12 @@
 // The parts become one in their order.
 // CHECK: arith.cmpi sgt, %[[PART]], %c0
 // CHECK: varlen.online_merge qk
-// CHECK: memref.subview %[[ACCS]][0, 0, 0] [1, 4, 24]
-// CHECK: memref.subview %[[MS]][0, 0, 0] [1, 4, 1]
 // CHECK: varlen.online_finish qk %{{.*}}, %{{.*}}, %{{.*}} scale 2.500000e-01 : tensor<?x24xf32>, tensor<?x1xf32>
 // CHECK: %[[OUTROWS:.*]] = memref.subview %[[OUT]]
 // CHECK: linalg.copy ins({{.*}} outs(%[[OUTROWS]]
 // CHECK: memref.store %{{.*}}, %[[LSE]]
 // CHECK: }
-// CHECK: %[[MANY:.*]] = arith.cmpi sgt, %[[ROWS]], %[[MOST]]
+// CHECK: %[[MANY:.*]] = arith.cmpi sle, %[[FEW_INDEX]], %c0
 // CHECK: scf.if %[[MANY]] {
 // CHECK: varlen.online_attn kq
 // CHECK: } {varlen.schedule = #varlen.cpu_schedule<lanes = 8,

@@ -11,20 +11,33 @@
 // CHECK: call @varlen_extent_error
 // CHECK: %[[HEADS:.*]] = arith.select %[[WRONG]], %c0, %c2
 // CHECK: %[[TILES:.*]] = varlen.work_tiles %[[CU]], %[[CU]] rows(%{{.*}}, %{{.*}}) heads(%[[HEADS]], %c2) mask <full> block_m 32
-// First all tiles, then those whose keys threads share.
-// CHECK: arith.cmpf ogt
-// CHECK: scf.for %[[TURN:[^ ]*]] = %c0
-// CHECK: %[[WHOLE:.*]] = arith.cmpi eq, %[[TURN]], %c0
-// CHECK: %[[N:.*]] = memref.dim %[[TILES]], %c0
-// CHECK: %[[COUNT:.*]] = arith.select %[[WHOLE]], %[[N]]
+// Whole tiles, and parts of those whose keys threads share, which leave a state
+// each; then what merges these.
+// CHECK: %[[ITEMS:.*]], %[[MERGES:.*]], %[[SLOTS:.*]], %[[FEWSLOTS:.*]] = varlen.split_tiles %[[TILES]] group %c2 kv_block 32 few 4 parts(16, 8)
+// CHECK: %[[PARTACC:.*]] = memref.alloc(%[[SLOTS]]) {alignment = 64 : i64} : memref<?x48x16xf32>
+// CHECK: memref.alloc(%[[FEWSLOTS]]) {alignment = 64 : i64} : memref<?x4x24xf32>
+// CHECK: %[[N:.*]] = memref.dim %[[ITEMS]], %c0
+// CHECK: %[[ANY:.*]] = arith.cmpi slt, %[[MERGES]], %[[N]]
+// CHECK: %[[PHASES:.*]] = arith.select %[[ANY]], %c2, %c1
+// CHECK: scf.for %[[PHASE:[^ ]*]] = %c0 to %[[PHASES]]
+// CHECK: %[[IS_FIRST:.*]] = arith.cmpi eq, %[[PHASE]], %c0
+// CHECK: %[[BEGIN:.*]] = arith.select %[[IS_FIRST]], %c0, %[[MERGES]]
+// CHECK: %[[ENDING:.*]] = arith.select %[[IS_FIRST]], %[[MERGES]], %[[N]]
+// CHECK: %[[COUNT:.*]] = arith.subi %[[ENDING]], %[[BEGIN]]
 // CHECK: scf.forall (%{{.*}}) in (%[[COUNT]]) {
-// CHECK: %[[KB:.*]] = memref.load %[[TILES]][%[[I:.*]], %c8]
-// CHECK: %[[KE:.*]] = memref.load %[[TILES]][%[[I]], %c9]
+// CHECK: %[[KB:.*]] = memref.load %[[ITEMS]][%[[I:.*]], %c8]
+// CHECK: %[[KE:.*]] = memref.load %[[ITEMS]][%[[I]], %c9]
 // CHECK: %[[KEND:.*]] = arith.index_cast %[[KE]]
+// CHECK: %[[KIND64:.*]] = memref.load %[[ITEMS]][%[[I]], %c10]
+// CHECK: %[[KIND:.*]] = arith.index_cast %[[KIND64]]
+// CHECK: %[[IS_PART:.*]] = arith.cmpi eq, %[[KIND]], %c1
+// CHECK: %[[IS_MERGE:.*]] = arith.cmpi eq, %[[KIND]], %c2
+// CHECK: %[[SLOT64:.*]] = memref.load %[[ITEMS]][%[[I]], %c12]
+// CHECK: %[[SLOT:.*]] = arith.index_cast %[[SLOT64]]
 // The state of all parts of the keys and that of one.
-// CHECK: memref.alloc() {alignment = 64 : i64} : memref<2x48x16xf32>
-// CHECK: memref.alloc() {alignment = 64 : i64} : memref<2x2x16xf32>
-// CHECK: memref.alloc() {alignment = 64 : i64} : memref<2x2x16xf32>
+// CHECK: %[[STATES:.*]] = memref.alloc() {alignment = 64 : i64} : memref<2x48x16xf32>
+// CHECK: %[[MS:.*]] = memref.alloc() {alignment = 64 : i64} : memref<2x2x16xf32>
+// CHECK: %[[LS:.*]] = memref.alloc() {alignment = 64 : i64} : memref<2x2x16xf32>
 // CHECK: %[[QT:.*]] = memref.alloc() {alignment = 64 : i64} : memref<2x16x16xf32>
 // CHECK: %[[LO:.*]] = memref.alloc() {alignment = 64 : i64} : memref<2x16xi32>
 // CHECK: %[[HI:.*]] = memref.alloc() {alignment = 64 : i64} : memref<2x16xi32>
@@ -34,9 +47,7 @@
 // CHECK: scf.if %[[USED]] {
 // Few queries have a form of their own, which is a test of its own.
 // CHECK: varlen.online_finish qk
-// CHECK: %[[STATES:.*]] = arith.select %[[WHOLE]], %{{.*}} : memref<?x48x16xf32>
-// CHECK: %[[MS:.*]] = arith.select %[[WHOLE]], %{{.*}} : memref<?x2x16xf32>
-// CHECK: %[[LS:.*]] = arith.select %[[WHOLE]], %{{.*}} : memref<?x2x16xf32>
+// CHECK: %[[END:.*]] = memref.subview %[[STATES]][0, 0, 0] [1, 48, 16]
 // Two panels at most. Rows are copied token by token, those of two heads at once,
 // and end with zeros; a vector of queries becomes columns.
 // CHECK: scf.for %[[PANEL0:[^ ]*]] = %c0 to %{{.*}} step %c1
@@ -56,13 +67,22 @@
 // CHECK: scf.for %{{.*}} = %{{.*}} to %c16 step %c1
 // CHECK: memref.store %[[NONE:.*]], %[[LO]]
 // CHECK: memref.store %[[NONE]], %[[HI]]
-// Parts of 16 kv blocks: the state before the first one.
-// CHECK: scf.for %[[PART:[^ ]*]] = %{{.*}} to %{{.*}} step %c1 {
+// Parts of 16 kv blocks: of a state that another item has left, or from the
+// state before the first one.
+// CHECK: scf.for %[[PART:[^ ]*]] = %c0 to %{{.*}} step %c1 {
+// CHECK: %[[OWN:.*]] = arith.minsi %[[PART]], %c1
+// CHECK: %[[ACC:.*]] = memref.subview %[[STATES]][%[[OWN]], 0, 0] [1, 48, 16]
+// CHECK: %[[M:.*]] = memref.subview %[[MS]][%[[OWN]], 0, 0] [1, 2, 16]
+// CHECK: %[[L:.*]] = memref.subview %[[LS]][%[[OWN]], 0, 0] [1, 2, 16]
+// CHECK: scf.if %[[IS_MERGE]] {
+// CHECK: %[[LEFT_SLOT:.*]] = arith.addi %[[SLOT]], %[[PART]]
+// CHECK: %[[LEFT_ACC:.*]] = memref.subview %[[PARTACC]][%[[LEFT_SLOT]], 0, 0] [1, 48, 16]
+// CHECK: %[[FROM:.*]] = memref.subview %[[LEFT_ACC]]
+// CHECK: %[[TO:.*]] = memref.subview %[[ACC]]
+// CHECK: linalg.copy ins(%[[FROM]] {{.*}} outs(%[[TO]]
+// CHECK: } else {
 // CHECK: %[[NUMBER:.*]] = arith.addi
 // CHECK: arith.muli %[[NUMBER]], %c512
-// CHECK: %[[ACC:.*]] = memref.subview %[[STATES]][%{{.*}}, 0, 0] [1, 48, 16]
-// CHECK: %[[M:.*]] = memref.subview %[[MS]][%{{.*}}, 0, 0] [1, 2, 16]
-// CHECK: %[[L:.*]] = memref.subview %[[LS]][%{{.*}}, 0, 0] [1, 2, 16]
 // CHECK: %[[ACC0:.*]] = memref.subview %[[ACC]][%{{.*}}, 0] [24, 16]
 // CHECK: linalg.fill ins({{.*}} outs(%[[ACC0]]
 // CHECK: %[[M0:.*]] = memref.subview %[[M]][%{{.*}}, 0] [1, 16]
@@ -85,8 +105,8 @@
 // CHECK: scf.yield
 // One panel asks for the next block: of each row every cache line.
 // CHECK: scf.if %[[PANEL]] {
-// CHECK: %[[LEFT:.*]] = arith.subi %[[KEND]], %[[NEXT]]
-// CHECK: %[[KEYS:.*]] = arith.minsi %[[LEFT]], %c32
+// CHECK: %[[REST:.*]] = arith.subi %[[KEND]], %[[NEXT]]
+// CHECK: %[[KEYS:.*]] = arith.minsi %[[REST]], %c32
 // CHECK: scf.for %{{.*}} = %c0 to %[[KEYS]] step %c1
 // CHECK: memref.prefetch %[[K]][%{{.*}}, %{{.*}}, %c0], read, locality<2>, data
 // CHECK-NOT: memref.prefetch %[[K]]
@@ -101,7 +121,13 @@
 // The parts become one in their order.
 // CHECK: arith.cmpi sgt, %[[PART]], %c0
 // CHECK: varlen.online_merge kq
-// CHECK: %[[END:.*]] = memref.subview %[[STATES]][0, 0, 0] [1, 48, 16]
+// The state of a part is left for the item that merges.
+// CHECK: scf.if %[[IS_PART]] {
+// CHECK: %[[PART_ACC:.*]] = memref.subview %[[PARTACC]][%[[SLOT]], 0, 0] [1, 48, 16]
+// CHECK: %[[LEFT:.*]] = memref.subview %[[END]]
+// CHECK: %[[KEPT:.*]] = memref.subview %[[PART_ACC]]
+// CHECK: linalg.copy ins(%[[LEFT]] {{.*}} outs(%[[KEPT]]
+// CHECK: } else {
 // The end of a vector of queries leaves out in place of acc, as its columns,
 // once lse is stored.
 // CHECK: %[[ACCS:.*]] = memref.subview %[[END]][%{{.*}}, %{{.*}}] [24, 8] [1, 1]
@@ -122,6 +148,8 @@
 // CHECK: %[[UNUSED:.*]] = memref.subview %[[OUT]]
 // CHECK: linalg.fill ins(%cst{{.*}} outs(%[[UNUSED]]
 // CHECK: memref.store %cst{{.*}}, %[[LSE]]
+// CHECK: memref.dealloc %[[PARTACC]]
+// CHECK: memref.dealloc %[[ITEMS]]
 // CHECK: memref.dealloc %[[TILES]]
 func.func @full(%q: memref<?x4x16xf32>, %k: memref<?x2x16xf32>, %v: memref<?x2x24xf32>, %cu: memref<?xi32>, %out: memref<?x4x24xf32>, %lse: memref<4x?xf32>) {
   varlen.attn %q, %k, %v, %cu, %cu outs(%out, %lse) {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 2, kv_block = 32, kv = copy>} : (memref<?x4x16xf32>, memref<?x2x16xf32>, memref<?x2x24xf32>, memref<?xi32>, memref<?xi32>, memref<?x4x24xf32>, memref<4x?xf32>) -> ()
@@ -133,6 +161,8 @@ func.func @full(%q: memref<?x4x16xf32>, %k: memref<?x2x16xf32>, %v: memref<?x2x2
 // Without parts one thread processes all blocks of a tile, with a single state.
 
 // CHECK-LABEL: @whole
+// CHECK: varlen.split_tiles %{{.*}} group %c2 kv_block 32 few 4 :
+// CHECK-NOT: scf.for
 // CHECK: scf.forall
 // CHECK: varlen.online_attn qk
 // CHECK-NOT: varlen.online_merge

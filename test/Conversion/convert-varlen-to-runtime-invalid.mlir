@@ -34,3 +34,20 @@ func.func @taken(%cu: memref<?xi32>, %n: index) -> memref<?x10xi64> {
       : (memref<?xi32>, memref<?xi32>, index, index, index, index) -> memref<?x10xi64>
   return %tiles : memref<?x10xi64>
 }
+
+// -----
+
+func.func @static_items(%tiles: memref<?x10xi64>, %group: index) {
+  // expected-error @below {{expected a result of type memref<?x13xi64>, got 'memref<4x13xi64>'}}
+  %0:4 = varlen.split_tiles %tiles group %group kv_block 32 few 4 : memref<?x10xi64> -> memref<4x13xi64>
+  return
+}
+
+// -----
+
+func.func @strided_tiles(%tiles: memref<?x10xi64, strided<[20, 1]>>, %group: index) {
+  // expected-error @below {{expected a list of the identity layout, got 'memref<?x10xi64, strided<[20, 1]>>'}}
+  %0:4 = varlen.split_tiles %tiles group %group kv_block 32 few 4
+      : memref<?x10xi64, strided<[20, 1]>> -> memref<?x13xi64>
+  return
+}

@@ -2,7 +2,7 @@
 
 // CHECK-LABEL: func @plain(
 // CHECK-SAME: %[[CUQ:.*]]: memref<?xi32>, %[[CUK:.*]]: memref<5xi32>, %[[TQ:.*]]: index, %[[TK:.*]]: index, %[[HEADS:.*]]: index, %[[GROUP:.*]]: index)
-// CHECK: %[[SLOT:.*]] = llvm.alloca %{{.*}} x !llvm.ptr
+// CHECK: %[[SLOT:.*]] = llvm.alloca %{{.*}} x i64
 // CHECK: %[[DQ:.*]] = builtin.unrealized_conversion_cast %[[CUQ]]
 // CHECK: %[[PQ:.*]] = llvm.extractvalue %[[DQ]][1]
 // CHECK: %[[DIM:.*]] = memref.dim %[[CUQ]]
@@ -110,4 +110,36 @@ func.func @strided(%cu: memref<?xi64, strided<[1], offset: ?>>, %used: memref<?x
       mask #varlen.mask<causal, top_left> block_m 48
       : (memref<?xi64, strided<[1], offset: ?>>, memref<?xi64, strided<[1], offset: ?>>, memref<?xi64, strided<[2]>>, index, index, index, index) -> memref<?x10xi64>
   return %tiles : memref<?x10xi64>
+}
+
+// -----
+
+// Items of a list: the runtime writes their address and three numbers.
+// CHECK-LABEL: func @split(
+// CHECK-SAME: %[[TILES:.*]]: memref<?x10xi64>, %[[GROUP:.*]]: index)
+// CHECK: %[[WORDS:.*]] = arith.constant 4 : i64
+// CHECK: %[[MEMORY:.*]] = llvm.alloca %[[WORDS]] x i64
+// CHECK: %[[D:.*]] = builtin.unrealized_conversion_cast %[[TILES]]
+// CHECK: %[[LIST:.*]] = llvm.extractvalue %[[D]][1]
+// CHECK: %[[DIM:.*]] = memref.dim %[[TILES]]
+// CHECK: %[[N:.*]] = arith.index_cast %[[DIM]]
+// CHECK: %[[GROUP64:.*]] = arith.index_cast %[[GROUP]]
+// CHECK: %[[KV_BLOCK:.*]] = arith.constant 32 : i64
+// CHECK: %[[FEW:.*]] = arith.constant 4 : i64
+// CHECK: %[[BLOCKS:.*]] = arith.constant 16 : i64
+// CHECK: %[[FEW_BLOCKS:.*]] = arith.constant 8 : i64
+// CHECK: %[[RESULT:.*]] = call @varlen_split_tiles(%[[LIST]], %[[N]], %[[GROUP64]], %[[KV_BLOCK]], %[[FEW]], %[[BLOCKS]], %[[FEW_BLOCKS]], %[[MEMORY]])
+// CHECK: %[[COUNT:.*]] = arith.maxsi %[[RESULT]], %{{.*}}
+// CHECK: %[[ITEMS:.*]] = llvm.load %[[MEMORY]] : !llvm.ptr -> !llvm.ptr
+// CHECK: llvm.insertvalue %[[ITEMS]], %{{.*}}[1]
+// CHECK: llvm.insertvalue %[[COUNT]], %{{.*}}[3, 0]
+// CHECK: %[[AT:.*]] = llvm.getelementptr %[[MEMORY]][1]
+// CHECK: %[[FIRST64:.*]] = llvm.load %[[AT]] : !llvm.ptr -> i64
+// CHECK: %[[FIRST:.*]] = arith.index_cast %[[FIRST64]]
+// CHECK: llvm.getelementptr %[[MEMORY]][2]
+// CHECK: llvm.getelementptr %[[MEMORY]][3]
+// CHECK: return %{{.*}}, %[[FIRST]]
+func.func @split(%tiles: memref<?x10xi64>, %group: index) -> (memref<?x13xi64>, index, index, index) {
+  %0:4 = varlen.split_tiles %tiles group %group kv_block 32 few 4 parts(16, 8) : memref<?x10xi64> -> memref<?x13xi64>
+  return %0#0, %0#1, %0#2, %0#3 : memref<?x13xi64>, index, index, index
 }

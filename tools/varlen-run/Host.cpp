@@ -121,6 +121,17 @@ static int64_t countedWorkTiles(const void *cuQ, int64_t cuQSize,
   return count;
 }
 
+static int64_t countedSplitTiles(const varlen_work_tile *tiles, int64_t count,
+                                 int64_t group, int64_t kvBlock, int64_t maxFew,
+                                 int64_t partBlocks, int64_t fewPartBlocks,
+                                 varlen_work_items *items) {
+  count = varlen_split_tiles(tiles, count, group, kvBlock, maxFew, partBlocks,
+                             fewPartBlocks, items);
+  if (count >= 0)
+    getHeap().add(items->items, count * sizeof(varlen_work_item));
+  return count;
+}
+
 //===----------------------------------------------------------------------===//
 // Work
 //===----------------------------------------------------------------------===//
@@ -233,6 +244,7 @@ void varlen_run::forEachHostSymbol(
   add("abort", failCheck);
   add("varlen_work_tiles", countedWorkTiles);
   add("varlen_free_tiles", countedFree);
+  add("varlen_split_tiles", countedSplitTiles);
   add("varlen_parallel_for", countedParallelFor);
   addGPUSymbols(add);
   uint32_t count = 0;

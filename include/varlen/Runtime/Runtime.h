@@ -77,6 +77,43 @@ int64_t varlen_work_tiles(const void *cu_q, int64_t cu_q_size, const void *cu_k,
                           varlen_work_tile **tiles);
 void varlen_free_tiles(varlen_work_tile *tiles);
 
+/* Items that compute out of rows and keys are whole tiles, or parts of one: some
+   of the keys of its rows, whose sums are merged in the order of parts by one
+   more item, the tile. */
+enum { VARLEN_ITEM_WHOLE, VARLEN_ITEM_PART, VARLEN_ITEM_MERGE };
+
+typedef struct varlen_work_item {
+  varlen_work_tile tile; /* [k_begin, k_end) of a part are keys of that part */
+  int64_t kind;          /* VARLEN_ITEM_... */
+  int64_t few;           /* whether its sequence has few pairs */
+  int64_t slot;          /* of the sums of a part, or of a tile's first part;
+                            those of its other parts follow */
+} varlen_work_item;
+
+/* The items of a list of tiles. */
+typedef struct varlen_work_items {
+  varlen_work_item *items; /* which `varlen_free_tiles` or free releases */
+  int64_t first_merge;     /* from here on they are VARLEN_ITEM_MERGE */
+  int64_t slots, few_slots;
+} varlen_work_items;
+
+/* Makes items of `count` tiles, in the order of these. A tile with more than an
+   eighth of the scores of all tiles, if each of its rows saw all of its keys,
+   becomes its parts: blocks of kv_block keys, part_blocks of them, counted from
+   the first key of the sequence on, so that a sum has the same order in every
+   batch. Merging items follow all others.
+
+   A sequence has few pairs if these are at most max_few, or half of that where a
+   tile visits no more than two blocks: parts of it have few_part_blocks blocks,
+   and slots of their own. With 0 blocks no tile is cut.
+
+   Returns the number of items. Without memory returns -1, stores a null list and
+   sets the error. */
+int64_t varlen_split_tiles(const varlen_work_tile *tiles, int64_t count,
+                           int64_t group, int64_t kv_block, int64_t max_few,
+                           int64_t part_blocks, int64_t few_part_blocks,
+                           varlen_work_items *items);
+
 /* Buffers of a compiled function, aligned to 64 bytes, in the place of malloc
    and free; null if there is no memory. varlen_free releases lists of tiles,
    too. */

@@ -294,6 +294,13 @@ void QueryTileBody::emitUnused() {
     emitOtherwise(write, {tile.pairs, tile.first, tile.rows});
 }
 
+void QueryTileBody::emitCopy(const State &from, const State &to) {
+  forEachPanel([&](const Panel &at) {
+    for (auto [source, destination] : llvm::zip_equal(from, to))
+      linalg::CopyOp::create(b, view(source, at), view(destination, at));
+  });
+}
+
 void QueryTileBody::emitMerge(const State &state, const State &more) {
   Operation *merge = ops.parts.getMergeOp();
   SmallVector<PanelBuffer> operands(state);

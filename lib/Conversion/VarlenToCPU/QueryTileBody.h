@@ -39,6 +39,7 @@ public:
   void emitBefore();
   /// The state of the keys from `begin` to before `end`.
   void emitBlocks(Value begin, Value end, const State &state);
+  void emitCopy(const State &from, const State &to);
   /// Adds the keys of another state.
   void emitMerge(const State &state, const State &more);
   /// The operations after it.

@@ -11,7 +11,7 @@ import numpy as np
 from varlen import tools
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-RUNTIME = ("Error", "Extents", "ParallelFor", "WorkTiles")
+RUNTIME = ("Error", "Extents", "ParallelFor", "SplitTiles", "WorkTiles")
 
 
 def described(array):

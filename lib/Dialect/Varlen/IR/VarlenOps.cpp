@@ -274,3 +274,38 @@ LogicalResult WorkTilesOp::verify() {
 void WorkTilesOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getTiles(), "tiles");
 }
+
+//===----------------------------------------------------------------------===//
+// SplitTilesOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult SplitTilesOp::verify() {
+  auto verifyColumns = [&](MemRefType type, int64_t wanted,
+                           StringRef name) -> LogicalResult {
+    if (succeeded(verifyCompatibleShape(type.getDimSize(1), wanted)))
+      return success();
+    return emitOpError("expected ")
+           << name << " of " << wanted << " columns, got " << type;
+  };
+  if (failed(verifyColumns(getTiles().getType(), WorkTilesOp::NumColumns,
+                           "tiles")) ||
+      failed(verifyColumns(getItems().getType(), NumColumns, "items")))
+    return failure();
+  for (auto [name, value] :
+       {std::pair("kv_block", getKvBlockAttr()), std::pair("few", getFewAttr()),
+        std::pair("blocks", getBlocksAttr()),
+        std::pair("few_blocks", getFewBlocksAttr())})
+    if (value && value.getInt() < 1)
+      return emitOpError("expected a positive ")
+             << name << ", got " << value.getInt();
+  if (bool(getBlocksAttr()) != bool(getFewBlocksAttr()))
+    return emitOpError("expected both blocks and few_blocks, or none");
+  return success();
+}
+
+void SplitTilesOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  setName(getItems(), "items");
+  setName(getFirstMerge(), "first_merge");
+  setName(getSlots(), "slots");
+  setName(getFewSlots(), "few_slots");
+}

@@ -400,4 +400,52 @@ def Varlen_WorkTilesOp : Varlen_Op<"work_tiles", [
   }];
 }
 
+//===----------------------------------------------------------------------===//
+// split_tiles
+//===----------------------------------------------------------------------===//
+
+def Varlen_SplitTilesOp : Varlen_Op<"split_tiles", [
+    MemoryEffects<[MemAlloc]>,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "Work items: whole tiles, and parts of those with much of all work";
+  let description = [{
+    Makes a list of work items from a list of `varlen.work_tiles`. A row of the result is one
+    item; its columns are the fields of `varlen_work_item` (Runtime.h), of which the first are
+    those of a tile. A tile of queries with more than an eighth of the scores of all tiles
+    becomes one item for each part of the blocks that it visits, in the place of the tile.
+    Rows from `%first_merge` on are items, one for each such tile, which merge the states of
+    its parts, and may run once all parts have. Parts have `blocks` blocks of `kv_block` keys,
+    counted from the first key of the sequence on, and a slot of their own for their state.
+
+    A tile has few queries if its sequence has at most `few` pairs of a query row and one of
+    the `group` heads, or half of that if the tile visits no more than two blocks. Such tiles
+    have parts of `few_blocks` blocks, and slots of their own. Without `parts` all items are
+    whole tiles.
+
+    `%slots` and `%few_slots` say for how many states parts need memory. Without memory for
+    the list it is empty, and the runtime keeps the message. The caller frees the list with
+    `memref.dealloc`.
+
+    ```mlir
+    %items, %first_merge, %slots, %few_slots = varlen.split_tiles %tiles group %group
+        kv_block 128 few 8 parts(16, 8) : memref<?x10xi64> -> memref<?x13xi64>
+    ```
+  }];
+  let arguments = (ins
+    Arg<Varlen_MemRef<I64, 2>, "", [MemRead]>:$tiles, Index:$group,
+    I64Attr:$kv_block, I64Attr:$few,
+    OptionalAttr<I64Attr>:$blocks, OptionalAttr<I64Attr>:$few_blocks);
+  let results = (outs Res<Varlen_MemRef<I64, 2>, "", [MemAlloc]>:$items,
+    Index:$first_merge, Index:$slots, Index:$few_slots);
+  let assemblyFormat = [{
+    $tiles `group` $group `kv_block` $kv_block `few` $few
+    (`parts` `(` $blocks^ `,` $few_blocks `)`)? attr-dict `:` type($tiles) `->` type($items)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Columns of the list behind the ten of a tile, in the order of `varlen_work_item`.
+    enum Column { Kind = 10, Few, Slot, NumColumns };
+  }];
+}
+
 #endif // VARLEN_OPS_TD
