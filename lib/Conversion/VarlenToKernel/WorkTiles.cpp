@@ -6,12 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A few launches, in none of which a thread waits for another: one thread a
-// sequence finds its work and number of tiles; merge passes sort sequences by
-// work and add up tiles as they go; one thread a tile finds its sequence in
-// these sums. A sequence with an error has more work than any other can have,
-// so after sorting the first error is the first of the list, for every thread
-// to see, and none writes.
+// One thread a sequence finds its work and number of tiles; merge passes sort
+// sequences by work and add up tiles as they go; one thread a tile finds its
+// sequence in these sums. A sequence with an error has more work than any other
+// can have, so after sorting the first error is the first of the list, for
+// every thread to see, and none writes.
+//
+// One CTA does all of it in shared memory where the table of the sequences fits
+// there. Otherwise each of the steps is a launch, in which no thread waits for
+// another.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,8 +24,11 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+#include "llvm/Support/SaveAndRestore.h"
 
 #include <limits>
 
@@ -35,6 +41,11 @@ static constexpr int64_t kThreads = 128;
 /// Sorted runs that one launch makes one. With more, there are fewer launches,
 /// whose latency is what short lists take, and each thread searches longer.
 static constexpr int64_t kRuns = 16;
+
+/// Segments that one CTA sorts, a thread each: as many as threads can be in it.
+/// Their table takes all shared memory that a kernel has without asking for
+/// more.
+static constexpr int64_t kCTASegments = 1024;
 
 /// Work of a sequence with an error, and more than that of any without.
 static constexpr int64_t kFault = std::numeric_limits<int64_t>::max();
@@ -82,12 +93,15 @@ WorkTilesBuilder::Sequence WorkTilesBuilder::sequence(Value s) {
   return result;
 }
 
+std::string WorkTilesBuilder::getName() {
+  StringRef function = op->getParentOfType<func::FuncOp>().getName();
+  return (function + (ofQueries ? "_tiles" : "_key_tiles")).str();
+}
+
 void WorkTilesBuilder::emitThreads(const Twine &suffix, Value extent,
                                    function_ref<void(Value)> body) {
-  StringRef function = op->getParentOfType<func::FuncOp>().getName();
-  StringRef list = ofQueries ? "_tiles" : "_key_tiles";
-  emitLaunch(b, function + list + suffix, index.ceilDiv(extent, kThreads),
-             kThreads, [&](Value block, Value, Value thread) {
+  emitLaunch(b, getName() + suffix, index.ceilDiv(extent, kThreads), kThreads,
+             [&](Value block, Value, Value thread) {
                Value i = index.add(index.mul(block, kThreads), thread);
                emitIf(b, index.less(i, extent), [&] { body(i); });
              });
@@ -189,14 +203,14 @@ void WorkTilesBuilder::emitMerge(Value i, Value run, Value from) {
   store(found[1], to, Tiles, at);
 }
 
-Value WorkTilesBuilder::emitSort() {
+Value WorkTilesBuilder::emitSort(
+    function_ref<void(function_ref<void(Value)>)> emitPass) {
   return emitWhile(
              b, {index.constant(1), index.constant(0)},
              [&](ValueRange state) { return index.less(state[0], segments); },
              [&](ValueRange state) {
                Value run = state[0], from = state[1];
-               emitThreads("_merge", segments,
-                           [&](Value i) { emitMerge(i, run, from); });
+               emitPass([&](Value i) { emitMerge(i, run, from); });
                return Values{index.mul(run, kRuns), index.sub(1, from)};
              })
       .back();
@@ -249,6 +263,64 @@ void WorkTilesBuilder::emitTile(Value i, Value lane, Value sorted,
   });
 }
 
+//===----------------------------------------------------------------------===//
+// Launches
+//===----------------------------------------------------------------------===//
+
+MemRefType WorkTilesBuilder::getTableType(int64_t count, Attribute space) {
+  return MemRefType::get({2, NumFields, count}, b.getI64Type(), AffineMap(),
+                         space);
+}
+
+void WorkTilesBuilder::emitInOneCTA(const GPUWorkTiles &work) {
+  auto space = gpu::AddressSpaceAttr::get(
+      b.getContext(), gpu::GPUDialect::getWorkgroupAddressSpace());
+  emitLaunch(
+      b, getName() + "_in_one_cta", index.constant(1), kCTASegments,
+      [&](Value, Value, Value thread) {
+        auto launch = cast<gpu::LaunchOp>(b.getInsertionBlock()->getParentOp());
+        llvm::SaveAndRestore inSharedMemory(
+            table, Value(launch.addWorkgroupAttribution(
+                       getTableType(kCTASegments, space), b.getLoc())));
+        emitIf(b, index.less(thread, segments), [&] { emitSegment(thread); });
+        gpu::BarrierOp::create(b);
+        Value sorted = emitSort([&](function_ref<void(Value)> emitMergeOf) {
+          emitIf(b, index.less(thread, segments), [&] { emitMergeOf(thread); });
+          gpu::BarrierOp::create(b);
+        });
+        emitLoop(b, thread, bound, kCTASegments, [&](Value i) {
+          emitTile(i, /*lane=*/Value(), sorted, work);
+        });
+      });
+}
+
+void WorkTilesBuilder::emitInManyCTAs(const GPUWorkTiles &work) {
+  emitSegments();
+  if (weights)
+    emitWeights();
+  Value sorted = emitSort([&](function_ref<void(Value)> emitMergeOf) {
+    emitThreads("_merge", segments, emitMergeOf);
+  });
+  if (weights)
+    emitWarps("", bound,
+              [&](Value i, Value lane) { emitTile(i, lane, sorted, work); });
+  else
+    emitThreads("", bound,
+                [&](Value i) { emitTile(i, /*lane=*/Value(), sorted, work); });
+}
+
+/// Emits `body` for where `condition` holds, in host code: a loop of one
+/// iteration or none, as plans of launches (varlen/Launch) have no branches.
+static void emitIfOnHost(ImplicitLocOpBuilder &b, Value condition,
+                         function_ref<void()> body) {
+  emitWhile(
+      b, condition, [](ValueRange again) { return again.front(); },
+      [&](ValueRange) {
+        body();
+        return Values{arith::ConstantIntOp::create(b, 0, 1)};
+      });
+}
+
 FailureOr<GPUWorkTiles> WorkTilesBuilder::emit() {
   if (!checked) {
     auto pointer = LLVM::LLVMPointerType::get(b.getContext());
@@ -271,22 +343,18 @@ FailureOr<GPUWorkTiles> WorkTilesBuilder::emit() {
       MemRefType::get({ShapedType::kDynamic, 2}, b.getI32Type()), bound);
   Value count = allocate(MemRefType::get({1 + loops}, b.getI64Type()), {});
   GPUWorkTiles work{list, count};
-  table = allocate(
-      MemRefType::get({2, NumFields, ShapedType::kDynamic}, b.getI64Type()),
-      segments);
+  table = allocate(getTableType(ShapedType::kDynamic), segments);
   if (weights)
     slots = allocate(MemRefType::get({ShapedType::kDynamic}, b.getI32Type()),
                      bound);
-  emitSegments();
-  if (weights)
-    emitWeights();
-  Value sorted = emitSort();
-  if (weights)
-    emitWarps("", bound,
-              [&](Value i, Value lane) { emitTile(i, lane, sorted, work); });
-  else
-    emitThreads("", bound,
-                [&](Value i) { emitTile(i, /*lane=*/Value(), sorted, work); });
+  if (weights) {
+    emitInManyCTAs(work);
+  } else {
+    emitIfOnHost(b, index.lessEqual(segments, kCTASegments),
+                 [&] { emitInOneCTA(work); });
+    emitIfOnHost(b, index.less(kCTASegments, segments),
+                 [&] { emitInManyCTAs(work); });
+  }
   memref::DeallocOp::create(b, table);
   if (weights)
     memref::DeallocOp::create(b, slots);

@@ -52,6 +52,8 @@ private:
   };
   Sequence sequence(Value s);
 
+  /// What the kernels of the list are called, but for a suffix.
+  std::string getName();
   /// A launch of a kernel for the numbers from 0 to `extent`, a thread each.
   void emitThreads(const Twine &suffix, Value extent,
                    function_ref<void(Value)> body);
@@ -75,14 +77,20 @@ private:
   Value emitIsBad();
   void emitSegments();
   void emitSegment(Value i);
-  /// Sorts; the half of the table where the result is.
-  Value emitSort();
+  /// Sorts; the half of the table where the result is. `emitPass` emits a pass,
+  /// in which each segment is merged.
+  Value emitSort(function_ref<void(function_ref<void(Value)>)> emitPass);
   /// Merges the runs of `run` segments, in the half `from` of the table, to the
   /// other: the new place of segment `i`.
   void emitMerge(Value i, Value run, Value from);
   /// The tile `i`, if there is one: by a thread, or with weights by a warp, of
   /// which this is `lane`.
   void emitTile(Value i, Value lane, Value sorted, const GPUWorkTiles &work);
+
+  MemRefType getTableType(int64_t count, Attribute space = {});
+  /// Emits one kernel for a list of few segments, or one for each step.
+  void emitInOneCTA(const GPUWorkTiles &work);
+  void emitInManyCTAs(const GPUWorkTiles &work);
 
   // Checks, in BatchChecks.cpp.
 
@@ -122,6 +130,7 @@ private:
   /// The sequences, and the rows past the last.
   Value segments;
   /// Two halves of NumFields x segments: what a pass reads, and what it writes.
+  /// In shared memory, while the kernel of one CTA is emitted.
   Value table;
   /// The most tiles that there can be, and so many weights.
   Value bound, slots;
