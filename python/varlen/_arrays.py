@@ -114,11 +114,15 @@ def find_tensor_writer(array_type: type) -> Any:
 
 
 def _refuse_gradient(tensor):
+    """Refuses tensors of torch with derivatives, which results would not have."""
     if tensor.requires_grad and sys.modules["torch"].is_grad_enabled():
         raise ValueError(
             "expected torch tensors that need no gradient, got one with "
             "requires_grad: detach it, or use varlen.torch"
         )
+    forward_ad = sys.modules["torch"].autograd.forward_ad
+    if forward_ad._current_level >= 0 and forward_ad.unpack_dual(tensor).tangent is not None:
+        raise ValueError("expected torch tensors without a tangent, got a dual tensor")
 
 
 def _make_torch_exporter(array):
@@ -133,6 +137,8 @@ def _make_torch_exporter(array):
         tensor = Tensor()
         address = ctypes.addressof(tensor)
         try:
+            if array.is_neg():
+                array = array.resolve_neg()
             if fill is None:
                 return _export_plain(array.detach())
             fill(array, address)
@@ -164,7 +170,15 @@ def _name_missing_memory(tensor):
     return None
 
 
+def _refuse_masked(array):
+    """Refuses arrays that have a mask beside their numbers, which nothing here reads."""
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(array, numpy.ma.MaskedArray):
+        raise TypeError("expected an array without a mask, got a numpy.ma.MaskedArray")
+
+
 def _find_exporter(array):
+    _refuse_masked(array)
     if not hasattr(array, "__dlpack__"):
         raise TypeError(
             "expected an array with __dlpack__, such as numpy.ndarray or "
@@ -311,6 +325,7 @@ def export_on_cuda(name, array, device, stream):
     try:
         if type(array).__module__.partition(".")[0] == "torch":
             _refuse_gradient(array)
+            array = array.resolve_neg()
             fill = find_tensor_writer(type(array))
             if fill is not None:
                 tensor = Tensor()
@@ -423,12 +438,22 @@ def check_writable(name, array):
         raise ValueError(
             f"{name}: expected an array that can be written, got {type(array).__name__}"
         )
+    refuse_negative_view(name, array)
     try:
         _, owner = export(array)
     except Exception as error:
         raise _named_error(name, error) from None
     if is_read_only(owner):
         raise ValueError(f"{name}: expected an array that can be written, got a read-only one")
+
+
+def refuse_negative_view(name, array):
+    """Refuses a tensor of torch whose memory has its numbers with the other sign: DLPack cannot
+    say so. What is read is resolved."""
+    if type(array).__module__.partition(".")[0] == "torch" and array.is_neg():
+        raise ValueError(
+            f"{name}: expected an array that can be written, got a view with the negative bit"
+        )
 
 
 def is_read_only(owner):

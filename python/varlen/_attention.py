@@ -240,8 +240,8 @@ def attn(
             1 - dropout_p; from 0 to less than 1.
         seed: Of dropout, an integer of 64 bits: which probabilities are 0 follows from it, the
             sequence, the head and the places of query and key, and from nothing else.
-        sequence_ids: (N), integers that name sequences for dropout; None: their places in
-            the batch.
+        sequence_ids: (N), integers that name sequences for dropout, by their low 32 bits; None:
+            their places in the batch.
         return_lse: Also return lse, the logarithm of each row's sum of exponentials.
         out: Where to write the result; overlaps no other array. None: a new array.
         num_threads: Threads of this call; None: what set_num_threads says.
@@ -367,8 +367,8 @@ def _add_dropout(score, captures, rate, seed, sequence_ids, q, cu_seqlens_q):
         return score, captures
     if is_on_cuda(q):
         raise NotImplementedError(
-            "dropout_p: expected arrays in memory of the CPU; varlen.torch and varlen.jax have "
-            "dropout on CUDA devices"
+            "dropout_p: expected arrays in memory of the CPU; on CUDA devices varlen.torch and "
+            "varlen.jax take it, and varlen.attn scores.dropout(dropout_p) with its words"
         )
     if seed is None:
         raise ValueError("seed: expected an integer beside dropout_p, got None")

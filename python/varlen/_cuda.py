@@ -22,6 +22,7 @@ from ._arrays import (
     export_on_cuda,
     is_read_only,
     read_description,
+    refuse_negative_view,
 )
 from ._attention import accumulation_element, make_source, source_error, type_of
 from ._extents import check_extents
@@ -198,6 +199,7 @@ class _Call:
         """Has the results, by name, written."""
         operands = [*self._operands.values()]
         for name, array in results.items():
+            refuse_negative_view(name, array)
             operands.append(self._export(name, array))
             if is_read_only(operands[-1].owner):
                 raise ValueError(

@@ -79,9 +79,14 @@ def check_range(name, rate):
 
 
 def threshold(rate):
-    """The least word that is kept, a signed number of 32 bits: words are kept with the
-    probability 1 - rate, rounded to a multiple of 2^-32 above 0."""
+    """The least word that is kept, a signed number of 32 bits."""
     return min(round(rate * (1 << 32)), (1 << 32) - 1) - (1 << 31)
+
+
+def keep_probability(rate):
+    """The probability with which words are kept: 1 - rate, rounded to a multiple of 2^-32 above
+    0. What is kept is divided by this, so that it has no bias at any rate."""
+    return ((1 << 31) - threshold(rate)) / (1 << 32)
 
 
 def number_rows(library, cu_seqlens, rows, sequence_ids):

@@ -31,8 +31,13 @@ def as_integer(name, value):
 
 def as_flag(name, value):
     """The bool that value is, such as one of numpy; no text, of which any is true."""
-    if isinstance(value, numbers.Integral) or getattr(value, "shape", None) == ():
-        return bool(value)
+    kind = str(getattr(value, "dtype", "")).removeprefix("torch.")
+    is_scalar = getattr(value, "shape", None) == () and kind.startswith(("bool", "int", "uint"))
+    try:
+        if is_scalar or isinstance(value, numbers.Integral):
+            return bool(value)
+    except Exception:  # pylint: disable=broad-except
+        pass  # It has no value: it is traced, or on no device.
     raise TypeError(f"{name}: expected a bool, got {show(value)}")
 
 

@@ -505,11 +505,11 @@ def tree():
 
 @_library
 def dropout(rate):
-    """Probabilities that are 0 with the probability `rate`, and others over 1 - rate
-    (Srivastava et al., 2014); lse is as without. The capture is a word of the generator of
+    """Probabilities that are 0 with the probability `rate`, a multiple of 2^-32, and others over
+    1 - rate (Srivastava et al., 2014); lse is as without. The capture is a word of the generator of
     each query (`varlen._dropout`), which `dropout_words` makes of a seed."""
     rate = _dropout.check_rate("dropout: rate", rate)
-    bound = _dropout.threshold(rate)
+    bound, scale = _dropout.threshold(rate), 1 / _dropout.keep_probability(rate)
 
     def text(type):
         lines, word = [], "%dropout_words"
@@ -529,14 +529,14 @@ def dropout(rate):
         lines.append(f"""%bound = arith.constant {bound} : i32
             %kept = arith.cmpi sge, %state{len(_dropout.SHIFTS)}, %bound : i32
             %none = arith.constant 0.0 : {type}
-            %more = arith.constant {_literal(1 / (1 - rate))} : {type}
+            %more = arith.constant {_literal(scale)} : {type}
             %factor = arith.select %kept, %more, %none : {type}""")
         return "\n".join(lines)
 
     def factor(query, key, words):
         row = words.astype(np.float32).view(np.int32)
         words = _dropout.mix_word(row ^ key.astype(np.int32) * np.int32(_dropout.STEP))
-        return np.where(words >= bound, 1 / (1 - rate), 0.0)
+        return np.where(words >= bound, scale, 0.0)
 
     return Score("dropout", text, None, None, {"dropout_words": "query"}, factor=factor)
 

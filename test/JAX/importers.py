@@ -1,9 +1,10 @@
 # REQUIRES: jax
 # RUN: %python %s %t
 # RUN: %python %s %t --load
+# RUN: %if long %{ %python %s %t --whole %}
 """What JAX lowers is imported and computes the same: every score of the library, every
 option, out, lse and all gradients. Exported functions with scores run in a process that has
-made no such score. `--whole`: all options with every score."""
+made no such score. `make check-all` takes all options with every score."""
 
 import argparse
 import pathlib

@@ -58,6 +58,7 @@ for chunk in (0, 2**28 + 1, 2**63):
 refused(TypeError, "chunk: expected integers, got True", chunk=True)
 refused(TypeError, "window_size: expected integers, got True", window_size=(True, 0))
 refused(TypeError, "is_causal: expected a bool, got 'no'", is_causal="no")
+refused(TypeError, "is_causal: expected a bool, got tensor(", is_causal=torch.ones((), dtype=torch.bool, device="meta"))
 refused(TypeError, "enable_gqa: expected a bool, got 'no'", enable_gqa="no")
 refused(TypeError, "return_aux: expected None or an AuxRequest, got True", return_aux=True)
 refused(
@@ -185,6 +186,11 @@ fails(
     ValueError,
     "out: expected strides that are not 0",
     lambda: varlen_attn_out(torch.empty(1, 4, 16).expand(13, 4, 16), q, k, v, cu, cu),
+)
+fails(
+    ValueError,
+    "out: expected an array that can be written, got a view with the negative bit",
+    lambda: varlen_attn_out(torch._neg_view(torch.empty(13, 4, 16)), q, k, v, cu, cu),
 )
 
 # After an error all goes on.

@@ -1,9 +1,10 @@
 # RUN: %python %s %t
 # RUN: %python %s %t --load
+# RUN: %if long %{ %python %s %t --whole %}
 """What torch.export has of the operators is imported and computes the same: every score of the
 library, every option, results and all gradients. Programs with scores run in a process that
-has made no such score, and modules with scores pickle. `--whole`: all options with every
-score. With torch-mlir in the environment modules are what it makes."""
+has made no such score, and modules with scores pickle. `make check-all` takes all options with
+every score. With torch-mlir in the environment modules are what it makes."""
 
 import argparse
 import copy

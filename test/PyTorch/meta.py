@@ -97,8 +97,7 @@ for changes, words in (
 for name in tensors():
     if name in ("score", "q"):
         continue
-    # In captures, which are an optional list, the dispatcher looks for no device.
-    for one, others in ((device, "meta"), ("meta", device)) if name != "captures" else ((device, "meta"),):
+    for one, others in ((device, "meta"), ("meta", device)):
         given = move(tensors(), others)
         given[name] = move(tensors()[name], one)
         which = "slopes" if name == "captures" else name

@@ -47,6 +47,11 @@ raises(TypeError, "sink: expected an array with __dlpack__",
 raises(TypeError, "q: DLPack only supports", attn, q.astype(object), k, v, cu)
 raises(TypeError, "k: DLPack only supports", attn, q, k.astype("g"), v, cu)
 
+# What has a mask beside its numbers.
+masked = np.ma.masked_array(q, q > 0)
+raises(TypeError, "q: expected an array without a mask, got a numpy.ma.MaskedArray", attn, masked, k, v, cu)
+raises(TypeError, "out: expected an array without a mask", attn, q, k, v, cu, out=masked)
+
 # What is known in the call only.
 for name in ("seqused_q", "seqused_k", "q_offset"):
     for count in (0, 1, 3):
@@ -92,11 +97,10 @@ raises(ValueError, "each from -1, which is open, to 2^63 - 1, got (9223372036854
        attn, q, k, v, cu, window=(2**63, 0))  # fmt: skip
 raises(ValueError, "scale: expected a positive, finite number, got 1000000", attn, q, k, v, cu, scale=10**400)
 raises(ValueError, "alignment: expected", attn, q, k, v, cu, alignment=["top_left"])
-for flag in ("no", None, [], np.ones(2, bool)):
+for flag in ("no", None, [], np.ones(2, bool), np.array("no"), np.array(0.5), np.array(True, object)):
     raises(TypeError, "is_causal: expected a bool, got", attn, q, k, v, cu, is_causal=flag)
-assert np.array_equal(
-    attn(q, k, v, cu, is_causal=np.True_), attn(q, k, v, cu, is_causal=True)
-)
+for flag in (np.True_, np.array(1, "u1")):
+    assert np.array_equal(attn(q, k, v, cu, is_causal=flag), attn(q, k, v, cu, is_causal=True))
 for captures in (np.ones(4, "f4"), "ab", {}):
     raises(TypeError, "captures: expected a sequence of arrays, got", attn, q, k, v, cu, captures=captures)
 

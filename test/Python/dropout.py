@@ -66,6 +66,22 @@ for threads in (1, 2):
     assert all((a == b).all() for a, b in zip(masks, again))
 assert (masks_of([130], HEADS, 0.3, SEED + 1)[0] != masks[2]).any()
 assert all((mask == 1).all() for mask in masks_of(LENGTHS, HEADS, 1e-12, SEED))
+# Of an id the low 32 bits count.
+(alone,) = masks_of([130], HEADS, 0.3, SEED, sequence_ids=numpy.array([2 - 2**32]))
+assert (alone == masks[2]).all()
+
+# At any rate the factor times the part of the words that are kept is 1: of a key with the
+# greatest word, which is kept always.
+word, multiplicative = MASK >> 1, [pow(x, -1, 1 << 32) for x in _dropout.FACTORS]
+for shift, inverse in zip(reversed(_dropout.SHIFTS), reversed(multiplicative)):
+    word = word * inverse & MASK
+    word ^= word >> shift ^ word >> 2 * shift
+row = numpy.array([1.0], "f4")
+key = (word ^ int(row.view("i4")[0])) * pow(_dropout.STEP, -1, 1 << 32) & MASK
+for rate in (0.0, 1e-12, 0.3, 0.5, 1 - 1e-9, 1 - 3e-10, 1 - 2.0**-53):
+    factor = scores.dropout(rate).factor(None, numpy.array([key], "u4").view("i4"), row)
+    kept = 2**31 - _dropout.threshold(rate)  # of 2^32 words
+    assert kept >= 1 and factor == 2**32 / kept, rate
 
 
 def close(got, wanted, bound):

@@ -66,9 +66,23 @@ for layout, kind in (
 for name in ("cu_seqlens_q", "cu_seqlens_k", "seqused_k"):
     lists = {"cu_seqlens_q": cu, name: cu.to_sparse()}
     raises(ValueError, f"{name}: expected a dense tensor", varlen.attn, q, k, v, **lists)
+# Tensors whose numbers are those of their memory with the other sign.
+wanted = varlen.attn(q, k, v, cu)
+for i in range(4):
+    given = [q, k, v, cu]
+    given[i] = torch._neg_view(-given[i])
+    assert torch.equal(varlen.attn(*given), wanted), i
+raises(ValueError, "out: expected an array that can be written, got a view with the negative bit",
+       varlen.attn, q, k, v, cu, out=torch._neg_view(torch.zeros(30, 4, 16)))  # fmt: skip
+# Derivatives that results would not have.
+with torch.autograd.forward_ad.dual_level():
+    assert torch.equal(varlen.attn(q, k, v, cu), wanted)
+    dual = torch.autograd.forward_ad.make_dual(v, v)
+    raises(ValueError, "v: expected torch tensors without a tangent, got a dual tensor",
+           varlen.attn, q, k, dual, cu)  # fmt: skip
 raises(ValueError, "q: expected a dense tensor, got one without memory, such as those of torch.vmap",
        torch.vmap(lambda q: varlen.attn(q, k, v, cu)), q[None])  # fmt: skip
 
 program = varlen.compile("func.func @f(%x: tensor<?xbf16>) -> tensor<?xbf16> { return %x : tensor<?xbf16> }")
 x = torch.ones(3, dtype=torch.bfloat16)
-assert torch.equal(program(x), x)
+assert torch.equal(program(x), x) and torch.equal(program(torch._neg_view(-x)), x)

@@ -69,8 +69,8 @@ def varlen_attn(
         seed: Of dropout, a key of jax.random or an integer of 64 bits: which probabilities are
             0 follows from it, the sequence, the head and the places of query and key, and
             from nothing else.
-        sequence_ids: (N), integers that name sequences for dropout; None: their places in
-            the batch.
+        sequence_ids: (N), integers that name sequences for dropout, by their low 32 bits;
+            None: their places in the batch.
         return_lse: Also return lse, the logarithm of each row's sum of exponentials.
 
     Returns:

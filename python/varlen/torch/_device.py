@@ -20,7 +20,7 @@ def _explained(op):
         def run(*arguments, **options):
             try:
                 return kernel(*arguments, **options)
-            except ValueError:
+            except (ValueError, RuntimeError):  # PyTorch's, where DLPack cannot have a tensor
                 check(name_arguments(op, arguments, options))
                 raise
 

@@ -8,7 +8,8 @@ from .._row_range import find_sequences
 from . import _ops
 from ._dropout import add_dropout
 from ._functions import (
-    check_layouts, check_lists, check_number, check_optional, check_tensors, name_optional,
+    check_dense, check_layouts, check_lists, check_number, check_optional, check_tensors,
+    name_optional,
     read_chunk, read_scale, read_score, read_sides, refuse_layout, refuse_pages,
 )  # fmt: skip
 
@@ -101,7 +102,7 @@ def _read_sink(learnable_sink, s_aux, q):
     sink = s_aux if learnable_sink is None else learnable_sink
     if sink is None:
         return None
-    check_tensors(sink=sink)
+    check_dense(sink=sink)
     if not sink.is_floating_point():
         raise ValueError(f"sink: expected a tensor of a float type, got one of {sink.dtype}")
     return sink.to(torch.float64 if q.dtype is torch.float64 else torch.float32)
@@ -126,7 +127,7 @@ def _find_scored(softcap, slopes, q, cu_seqlens_q):
 
 
 def _check_slopes(slopes, q, cu_seqlens_q):
-    check_tensors(alibi_slopes=slopes)
+    check_dense(alibi_slopes=slopes)
     heads, count = q.size(1), cu_seqlens_q.size(0) - 1
     shapes = [(heads,), *([(count, heads)] if count else [])]
     dtype = torch.float64 if q.dtype is torch.float64 else torch.float32

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import SymFloat, SymInt, Tensor
 
-from .._arrays import name_layout
+from .._arrays import name_layout, refuse_negative_view
 from .._dropout import check_sequences
 from .._options import as_flag, as_integer, check_chunk, check_score, is_positive_number, show
 from . import _ops as _ops  # registers torch.ops.varlen
@@ -83,8 +83,8 @@ def varlen_attn(
         seed: of dropout, an integer of 64 bits or a tensor of one int64; None: drawn from the
             default generator of query's device. Which probabilities are 0 follows from it, the
             sequence, the head and the places of query and key, and from nothing else.
-        sequence_ids: (N,), int32 or int64, names sequences for dropout; None: their places in
-            the batch.
+        sequence_ids: (N,), int32 or int64, names sequences for dropout, by their low 32 bits;
+            None: their places in the batch.
 
     Returns:
         out (Tq, Hq, Dv) of query's dtype, and lse (Hq, Tq), float32 or float64, if it
@@ -152,6 +152,7 @@ def varlen_attn_out(
     no other tensor. It has no gradient. Returns out, or (out, lse)."""
     if not isinstance(out, Tensor):
         check_tensors(out=out)
+    refuse_negative_view("out", out)
     arguments = _check(
         query, key, value, cu_seq_q, cu_seq_k, is_causal, scale, window_size, enable_gqa,
         block_table, chunk,
@@ -224,6 +225,12 @@ def check_tensors(**named):
             kind = f"{type(x).__module__}.{type(x).__qualname__}".removeprefix("builtins.")
             hint = "; torch.from_numpy makes one" if kind == "numpy.ndarray" else ""
             raise TypeError(f"{name}: expected a torch.Tensor, got a {kind}{hint}")
+
+
+def check_dense(**named):
+    """Refuses what is no tensor with strides, before anything is computed from it."""
+    check_tensors(**named)
+    check_layouts(**named)
 
 
 def check_optional(seqused_q, seqused_k, q_offset, sink, captures):

@@ -161,7 +161,7 @@ def _array_objects(x):
     return tuple(
         functools.partial(x.astype, dtype)
         for dtype in ("c8", "?", "i1", "u1", "i2", "g", "O", "S3", ml_dtypes.float8_e4m3fn)
-    )  # fmt: skip
+    ) + (lambda: np.ma.masked_array(x, x > 0),)  # fmt: skip
 
 
 # -- Other numbers, extents and ranks -----------------------------------------------

@@ -150,7 +150,9 @@ def judge(surface, changes):
             raise Wrong(f"refused: {type(error).__name__}: {error}") from None
         return "refused"
     without_values = isinstance(surface, python_calls.Meta)
-    if broken and not (without_values and of_values):
+    # XLA leaves out calls whose results have no elements, and their checks.
+    is_empty = isinstance(surface, python_calls.Jax) and not any(x.size for x in results.values())
+    if broken and not ((without_values or is_empty) and of_values):
         raise Wrong(f"accepted, in spite of {broken}")
     if is_open or without_values or broken:
         return "accepted"

@@ -31,7 +31,7 @@ OURS = re.compile(r"\b(?:varlen|kernel)\.|[#!](?:varlen|kernel)\b")
 NO_PASS = re.compile(
     r"test-|print-|view-|snapshot-|mlir-reduce|reduction-tree|opt-reduction|gpu-module-to-binary|"
     r"transform-preload|gpu-lower-to|varlen-mutate-kernels|tosa-attach-target|"
-    r"ensure-debug-info-scope-on-llvm-func|xegpu-propagate-layout"
+    r"ensure-debug-info-scope-on-llvm-func|xegpu-propagate-layout|xegpu-blocking"
 )
 # Passes that say something for such functions, in which what varlen-run runs is found.
 COMMON = (
