@@ -310,6 +310,16 @@ struct Entries {
                             int64_t group, int64_t kvBlock, int64_t maxFew,
                             int64_t partBlocks, int64_t fewPartBlocks,
                             varlen_work_items *items);
+  /// Nothing can be said of entries where what is measured has none.
+  static int32_t checkBlockTable(const int32_t *table, int64_t rows,
+                                 int64_t columns, int64_t rowStride,
+                                 int64_t numPages, int64_t pageRows,
+                                 const void *usedK, int64_t usedKSize,
+                                 int32_t indexBytes) {
+    return current->isMeasuring ||
+           varlen_check_block_table(table, rows, columns, rowStride, numPages,
+                                    pageRows, usedK, usedKSize, indexBytes);
+  }
   static void runParallel(int64_t n, int64_t workspaceBytes, varlen_range_fn fn,
                           void *context);
 };
@@ -477,6 +487,7 @@ void Invocation::forEachSymbol(
   add("puts", Entries::keepLine);
   add("abort", Entries::failCheck);
   add("varlen_work_tiles", Entries::makeWorkTiles);
+  add("varlen_check_block_table", Entries::checkBlockTable);
   add("varlen_free_tiles", Entries::release);
   add("varlen_split_tiles", Entries::splitTiles);
   add("varlen_parallel_for", Entries::runParallel);

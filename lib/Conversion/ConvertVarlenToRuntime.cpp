@@ -90,6 +90,8 @@ protected:
   Value addressOf(Value list);
   /// Adds the address of `words` words of memory that the runtime writes to.
   Value pushResultMemory(int64_t words);
+  /// What a function of the runtime returns.
+  FailureOr<Value> call(StringRef name, ValueRange arguments, Type result);
   /// The number of rows that the function returns: none if that is negative.
   FailureOr<Value> call(StringRef name);
   /// A memref of that type, `count` rows of columns at `rows`.
@@ -113,9 +115,16 @@ public:
   LogicalResult lower();
 
 private:
+  int64_t getIndexBytes() {
+    return op.getCuQ().getType().getElementTypeBitWidth() / 8;
+  }
   Value makeContiguous(Value list);
   void pushList(Value list, bool isOptional);
   void pushMask();
+  /// Whether the table of pages may be used, an i1.
+  FailureOr<Value> checkTable();
+  /// The number of tiles.
+  FailureOr<Value> count();
 
   WorkTilesOp op;
   MaskFunctions &masks;
@@ -186,14 +195,21 @@ Value ListLowering::pushResultMemory(int64_t words) {
   return arguments.back();
 }
 
-FailureOr<Value> ListLowering::call(StringRef name) {
-  FailureOr<func::FuncOp> callee = getRuntimeFunction(
-      op->getParentOfType<ModuleOp>(), op, name,
-      b.getFunctionType(ValueRange(arguments).getTypes(), b.getI64Type()));
+FailureOr<Value> ListLowering::call(StringRef name, ValueRange arguments,
+                                    Type result) {
+  FailureOr<func::FuncOp> callee =
+      getRuntimeFunction(op->getParentOfType<ModuleOp>(), op, name,
+                         b.getFunctionType(arguments.getTypes(), result));
   if (failed(callee))
     return failure();
-  Value count = func::CallOp::create(b, *callee, arguments).getResult(0);
-  return Value(arith::MaxSIOp::create(b, count, i64(0)));
+  return func::CallOp::create(b, *callee, arguments).getResult(0);
+}
+
+FailureOr<Value> ListLowering::call(StringRef name) {
+  FailureOr<Value> count = call(name, arguments, b.getI64Type());
+  if (failed(count))
+    return failure();
+  return Value(arith::MaxSIOp::create(b, *count, i64(0)));
 }
 
 Value ListLowering::wrap(MemRefType type, Value rows, Value count) {
@@ -281,16 +297,60 @@ void WorkTilesLowering::pushMask() {
       UnrealizedConversionCastOp::create(b, pointer, address).getResult(0));
 }
 
+FailureOr<Value> WorkTilesLowering::checkTable() {
+  Value table = op.getBlockTable();
+  auto type = cast<MemRefType>(table.getType());
+  MemRefDescriptor descriptor(
+      UnrealizedConversionCastOp::create(b, converter.convertType(type), table)
+          .getResult(0));
+  SmallVector<Value> ofTable = {addressOf(table),
+                                toI64(memref::DimOp::create(b, table, 0)),
+                                toI64(memref::DimOp::create(b, table, 1)),
+                                descriptor.stride(b, op.getLoc(), 0),
+                                toI64(op.getNumPages()),
+                                toI64(op.getPageRows())};
+  SmallVector<Value> ofTiles = std::exchange(arguments, std::move(ofTable));
+  pushList(op.getSequsedK(), /*isOptional=*/true);
+  arguments.push_back(i32(getIndexBytes()));
+  ofTable = std::exchange(arguments, std::move(ofTiles));
+  FailureOr<Value> isGood =
+      call("varlen_check_block_table", ofTable, b.getI32Type());
+  if (failed(isGood))
+    return failure();
+  return Value(
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ne, *isGood, i32(0)));
+}
+
+FailureOr<Value> WorkTilesLowering::count() {
+  if (!op.getBlockTable())
+    return call("varlen_work_tiles");
+  // A table that may not be used has no tiles, and the list no address.
+  FailureOr<Value> isGood = checkTable();
+  if (failed(isGood))
+    return failure();
+  auto guarded = scf::IfOp::create(b, b.getI64Type(), *isGood,
+                                   /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(guarded.elseBlock());
+  scf::YieldOp::create(b, i64(0));
+  b.setInsertionPointToStart(guarded.thenBlock());
+  FailureOr<Value> count = call("varlen_work_tiles");
+  if (failed(count))
+    return failure();
+  scf::YieldOp::create(b, *count);
+  return guarded.getResult(0);
+}
+
 LogicalResult WorkTilesLowering::lower() {
   MemRefType type = op.getTiles().getType();
   if (failed(verifyResult(type, WorkTilesOp::NumColumns)))
     return failure();
-  for (Value list : {Value(op.getCuQ()), Value(op.getCuK())})
-    pushList(list, /*isOptional=*/false);
+  pushList(op.getCuQ(), /*isOptional=*/false);
+  // None of keys in pages.
+  pushList(op.getCuK(), /*isOptional=*/false);
   for (Value list : {op.getSequsedQ(), op.getSequsedK(), op.getQOffset()})
     pushList(list, /*isOptional=*/true);
-  unsigned bits = op.getCuQ().getType().getElementTypeBitWidth();
-  arguments.push_back(i32(bits / 8));
+  arguments.push_back(i32(getIndexBytes()));
   for (Value extent : {op.getTq(), op.getTk(), op.getKvHeads(), op.getGroup()})
     arguments.push_back(toI64(extent));
   arguments.push_back(i64(op.getBlockM()));
@@ -300,7 +360,7 @@ LogicalResult WorkTilesLowering::lower() {
   // frees it in any case.
   Value slot = pushResultMemory(1);
   LLVM::StoreOp::create(b, LLVM::ZeroOp::create(b, pointer), slot);
-  FailureOr<Value> count = call("varlen_work_tiles");
+  FailureOr<Value> count = this->count();
   if (failed(count))
     return failure();
   Value tiles = wrap(type, LLVM::LoadOp::create(b, pointer, slot), *count);

@@ -37,6 +37,9 @@ namespace mlir::varlen {
 static LogicalResult pullBack(AttentionOpInterface op, VJPBuilder &b) {
   if (op.isBufferized())
     return op->emitError("expected tensors to differentiate, got memrefs");
+  if (op.isPaged())
+    return op->emitError("expected keys without a block_table to "
+                         "differentiate: pages have no gradient");
   if (failed(verifyScoreRules(op.getScoreBody())))
     return failure();
   SmallVector<int64_t> wrtCaptures;

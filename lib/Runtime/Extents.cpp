@@ -15,8 +15,9 @@ using varlen_runtime::setError;
 
 void varlen_extent_error(int64_t rule, int64_t value, int64_t bound) {
   static const char *const tensors[] = {
-      "q",    "k",  "v",  "sink", "out",   "lse",       "dout",
-      "dlse", "dq", "dk", "dv",   "dsink", "a capture", "a dcapture"};
+      "q",         "k",          "v",           "sink",       "out", "lse",
+      "dout",      "dlse",       "dq",          "dk",         "dv",  "dsink",
+      "a capture", "a dcapture", "a page of k", "a page of v"};
   constexpr int64_t count = sizeof tensors / sizeof *tensors;
   int64_t number = rule - 1;
   int64_t tensor = number & 15, extent = number >> 4 & 3, source = number >> 6;
@@ -31,6 +32,9 @@ void varlen_extent_error(int64_t rule, int64_t value, int64_t bound) {
     return setError("%s has %" PRId64 " entries: expected %" PRId64
                     ", as many as %s",
                     name, value, bound, of);
+  if (tensor == source && extent == VARLEN_EXTENT_ROWS)
+    return setError("%s has %" PRId64 " rows: expected a positive number", name,
+                    value);
   if (tensor == source)
     return setError("%s has a head_dim of %" PRId64
                     ": expected a positive number",
@@ -47,6 +51,10 @@ void varlen_extent_error(int64_t rule, int64_t value, int64_t bound) {
   switch (extent) {
   case VARLEN_EXTENT_ROWS:
     return setError("%s has %" PRId64 " rows: expected %" PRId64
+                    ", as many as %s",
+                    name, value, bound, of);
+  case VARLEN_EXTENT_PAGES:
+    return setError("%s has %" PRId64 " pages: expected %" PRId64
                     ", as many as %s",
                     name, value, bound, of);
   case VARLEN_EXTENT_HEADS:

@@ -64,6 +64,8 @@ struct Batch {
   varlen_mask_fn mask;
 
   int64_t sequences() const { return cuQ.size - 1; }
+  /// Whether keys are in pages, `tk` rows of each sequence at most.
+  bool isPaged() const { return !cuK && cuK.size == 0; }
 };
 
 /// The tiles of one block of pairs, the same for every kv head.
@@ -141,6 +143,24 @@ static bool checkUsed(const Integers &used, const Integers &cu) {
   return true;
 }
 
+/// That each sequence has so many rows at most: those of its pages.
+static bool checkPagedLengths(const Integers &used, int64_t rows) {
+  for (int64_t s = 0; s < used.size; ++s) {
+    if (used[s] < 0 || used[s] > rows) {
+      setError("%s[%" PRId64 "] = %" PRId64 ": expected 0 to %" PRId64
+               ", the rows of the pages that block_table has of a sequence",
+               used.name, s, used[s], rows);
+      return false;
+    }
+    if (used[s] > VARLEN_MAX_SEQUENCE) {
+      setError("%s[%" PRId64 "] = %" PRId64 ": expected at most %" PRId64,
+               used.name, s, used[s], VARLEN_MAX_SEQUENCE);
+      return false;
+    }
+  }
+  return true;
+}
+
 static bool check(const Batch &batch) {
   auto isExtent = [](int64_t x) { return x >= 0 && x <= VARLEN_MAX_ROWS; };
   if (!isExtent(batch.tq) || !isExtent(batch.tk) || !isExtent(batch.kvHeads) ||
@@ -152,8 +172,14 @@ static bool check(const Batch &batch) {
              batch.tq, batch.tk, batch.kvHeads, batch.group, batch.blockM);
     return false;
   }
-  if (!checkCuSeqlens(batch.cuQ, batch.tq, "q") ||
-      !checkCuSeqlens(batch.cuK, batch.tk, "k"))
+  if (!checkCuSeqlens(batch.cuQ, batch.tq, "q"))
+    return false;
+  if (batch.isPaged() && batch.usedK)
+    return checkUsed(batch.usedQ, batch.cuQ) &&
+           checkLength(batch.usedK, batch.sequences()) &&
+           checkPagedLengths(batch.usedK, batch.tk) &&
+           checkLength(batch.offset, batch.sequences());
+  if (!checkCuSeqlens(batch.cuK, batch.tk, "k"))
     return false;
   if (batch.cuQ.size != batch.cuK.size) {
     setError("cu_seqlens_q has %" PRId64 " entries and cu_seqlens_k %" PRId64
@@ -193,11 +219,15 @@ static void forEachRun(const Batch &batch, Visit visit) {
       continue;
     varlen_work_tile tile = {};
     tile.q_row = begin;
-    tile.k_row = clamp(batch.cuK[s], 0, batch.tk);
-    int64_t kEnd = clamp(batch.cuK[s + 1], tile.k_row, batch.tk);
-    tile.k_rows = batch.usedK ? batch.usedK[s] : kEnd - tile.k_row;
-    tile.k_rows = clamp(tile.k_rows, 0,
-                        std::min(batch.tk - tile.k_row, VARLEN_MAX_SEQUENCE));
+    int64_t kBegin = 0, kEnd = batch.tk;
+    if (!batch.isPaged()) {
+      kBegin = clamp(batch.cuK[s], 0, batch.tk);
+      kEnd = clamp(batch.cuK[s + 1], kBegin, batch.tk);
+    }
+    tile.k_row = batch.isPaged() ? s : kBegin;
+    tile.k_rows = batch.usedK ? batch.usedK[s] : kEnd - kBegin;
+    tile.k_rows =
+        clamp(tile.k_rows, 0, std::min(batch.tk - kBegin, VARLEN_MAX_SEQUENCE));
     tile.queries =
         batch.usedQ ? clamp(batch.usedQ[s], 0, end - begin) : end - begin;
     tile.offset = batch.offset ? batch.offset[s] : 0;
@@ -396,3 +426,41 @@ int64_t varlen_work_tiles(const void *cu_q, int64_t cu_q_size, const void *cu_k,
 }
 
 void varlen_free_tiles(varlen_work_tile *tiles) { free(tiles); }
+
+int32_t varlen_check_block_table(const int32_t *table, int64_t rows,
+                                 int64_t columns, int64_t row_stride,
+                                 int64_t num_pages, int64_t page_rows,
+                                 const void *seqused_k, int64_t seqused_k_size,
+                                 int32_t index_bytes) {
+  Integers used("seqused_k", seqused_k, seqused_k_size, index_bytes);
+  int64_t capacity;
+  if (page_rows < 1 || columns < 0 ||
+      __builtin_mul_overflow(columns, page_rows, &capacity)) {
+    setError("bad sizes of pages: %" PRId64 " of a sequence, %" PRId64
+             " rows of a page: expected positive numbers",
+             columns, page_rows);
+    return 0;
+  }
+  if (rows != used.size) {
+    setError("block_table has %" PRId64 " rows: expected %" PRId64
+             ", one for each sequence of seqused_k",
+             rows, used.size);
+    return 0;
+  }
+  if (!checkPagedLengths(used, capacity))
+    return 0;
+  for (int64_t s = 0; s < rows; ++s) {
+    Integers pages("block_table", table + s * row_stride, columns, 4);
+    for (int64_t i = 0; i * page_rows < used[s]; ++i) {
+      // Another thread may change seqused_k meanwhile.
+      if (i < columns && pages[i] >= 0 && pages[i] < num_pages)
+        continue;
+      setError("block_table[%" PRId64 ", %" PRId64 "] = %" PRId64
+               ": expected 0 to %" PRId64 ", the pages of k, for the %" PRId64
+               " keys of the sequence",
+               s, i, i < columns ? pages[i] : -1, num_pages - 1, used[s]);
+      return 0;
+    }
+  }
+  return 1;
+}

@@ -30,11 +30,15 @@ _OPERANDS = {
     "seqused_k": (1, "sequences", "I"),
     "q_offset": (1, "sequences", "I"),
     "sink": (1, "heads", "A"),
+    "block_table": (2, "sequences, pages", "B"),
 }
+# In place of k and v, of keys in pages.
+_PAGED = (4, "pages, rows, heads, head_dim", "T")
 _ELEMENTS = {
     "T": ("f16", "bf16", "f32", "f64"),
     "I": ("i32", "i64"),
     "A": ("f32", "f64"),
+    "B": ("i32",),
 }
 # In which they are operands.
 _LATER = ("seqused_q", "seqused_k", "q_offset", "sink")
@@ -67,9 +71,11 @@ _CAPTURES = {
 }
 
 
-def type_of(name, element, shape, of=None):
-    """The MLIR type of an operand, or of a capture that has something of each `of`."""
-    rank, extents, kind = _CAPTURES[of] if of else _OPERANDS[name]
+def type_of(name, element, shape, of=None, *, paged=False):
+    """The MLIR type of an operand, or of a capture that has something of each `of`; of k
+    and v that are `paged`, in pages."""
+    paged = paged and name in ("k", "v")
+    rank, extents, kind = _CAPTURES[of] if of else _PAGED if paged else _OPERANDS[name]
     if len(shape) != rank:
         raise ValueError(
             f"{name}: expected an array of rank {rank} ({extents}), got shape {shape}"
@@ -78,7 +84,7 @@ def type_of(name, element, shape, of=None):
         raise TypeError(
             f"{name}: expected elements of {', '.join(_ELEMENTS[kind])}, got {element}"
         )
-    static = (0,) if of else _STATIC.get(name, ())
+    static = (0,) if of else (1, 2, 3) if paged else _STATIC.get(name, ())
     dims = "".join(f"{n if d in static else '?'}x" for d, n in enumerate(shape))
     return f"tensor<{dims}{element}>"
 
@@ -103,14 +109,15 @@ def make_source(operation, given, window, chunk, alignment, scale, score=None):
     op asks for, its compilation says."""
     window = check_options(window, chunk, alignment, scale)
     captures = score.captures if score else {}
+    paged = "block_table" in given
     types = {
-        name: type_of(name, *description, captures.get(name))
+        name: type_of(name, *description, captures.get(name), paged=paged)
         for name, description in given.items()
     }
-    same_cu = "cu_seqlens_k" not in given
+    same_cu = "cu_seqlens_k" not in given and not paged
     if same_cu:
         types["cu_seqlens_k"] = types["cu_seqlens_q"]
-    order = (*ORDER[operation], *captures)
+    order = (*ORDER[operation], *captures, "block_table")
     types = {name: types[name] for name in order if name in types}
     options = {"window": window, "alignment": alignment, "scale": scale, "same_cu": same_cu}
     options["score"] = score
@@ -119,7 +126,7 @@ def make_source(operation, given, window, chunk, alignment, scale, score=None):
     element, (_, heads, _) = given["q"]
     compute = accumulation_element(element)
     results = {
-        "out": f"tensor<?x{heads}x{given['v'].shape[2]}x{element}>",
+        "out": f"tensor<?x{heads}x{given['v'].shape[-1]}x{element}>",
         "lse": f"tensor<{heads}x?x{compute}>",
     }
     return text.attn_function(types, results, **options)
@@ -153,7 +160,7 @@ def _find_plan(operation, given, options):
     try:
         q, k, v = given["q"], given["k"], given["v"]
         key = (
-            operation, *given, type(q), q.dtype, q.shape[1:], k.shape[1], v.shape[2],
+            operation, *given, type(q), q.dtype, q.shape[1:], k.shape[1:-1], v.shape[-1],
             given["cu_seqlens_q"].dtype, options,
         )  # fmt: skip
         plan = _plans.get(key)
@@ -205,6 +212,7 @@ def attn(
     dropout_p: float = 0.0,
     seed: int | None = None,
     sequence_ids: Array | None = None,
+    block_table: Array | None = None,
     return_lse: bool = False,
     out: Array | None = None,
     num_threads: int | None = None,
@@ -242,6 +250,10 @@ def attn(
             sequence, the head and the places of query and key, and from nothing else.
         sequence_ids: (N), integers that name sequences for dropout, by their low 32 bits; None:
             their places in the batch.
+        block_table: (N, pages), i32, rows of any distance: keys and values are in pages. k is
+            (P, page, Hkv, D) and v (P, page, Hkv, Dv); key j of sequence s is row j % page of
+            page block_table[s, j // page]. seqused_k says how many keys a sequence has; there
+            is no cu_seqlens_k, and no gradient. No other entry or row is read.
         return_lse: Also return lse, the logarithm of each row's sum of exponentials.
         out: Where to write the result; overlaps no other array. None: a new array.
         num_threads: Threads of this call; None: what set_num_threads says.
@@ -256,7 +268,8 @@ def attn(
     Raises:
         TypeError: an argument is no array, or its elements are not of these types.
         ValueError: ranks, extents, strides or devices are not what they should be, or
-            cu_seqlens are not valid; the message has what was wanted and what was got.
+            cu_seqlens or a block_table are not valid; the message has what was wanted and
+            what was got.
     """
     if type(dropout_p) is not float or dropout_p:
         score, captures = _add_dropout(
@@ -267,6 +280,8 @@ def attn(
     _add_others(given, cu_seqlens_k, None, seqused_q, seqused_k, q_offset, sink)
     if score is not None or type(captures) is not tuple or captures:
         add_captures(given, score, captures)
+    if block_table is not None:
+        _add_block_table(given, block_table, q)
     if is_on_cuda(q):
         from . import _cuda
 
@@ -277,7 +292,7 @@ def attn(
     maker, (dtype, compute) = plan.maker, plan.dtypes
     rows, heads = q.shape[:2]
     if out is None:
-        result = maker.empty((rows, heads, v.shape[2]), dtype)
+        result = maker.empty((rows, heads, v.shape[-1]), dtype)
     else:
         check_writable("out", out)
         result = out
@@ -377,6 +392,15 @@ def _add_dropout(score, captures, rate, seed, sequence_ids, q, cu_seqlens_q):
     dtype = "float64" if element == "f64" else "float32"
     words = dropout_words(seed, cu_seqlens_q, shape[1], shape[0], sequence_ids, dtype)
     return add_score(score, captures, rate, words)
+
+
+def _add_block_table(given, block_table, q):
+    """Adds the table of pages, the last operand."""
+    if "cu_seqlens_k" in given:
+        raise ValueError("cu_seqlens_k: expected None beside a block_table")
+    if is_on_cuda(q):
+        raise NotImplementedError("block_table: expected arrays in memory of the CPU")
+    given["block_table"] = block_table
 
 
 def _stream_error():

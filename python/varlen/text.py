@@ -68,7 +68,7 @@ def _operation(name, types, required, same_cu, window, alignment, scale, score=N
     """The parameters of a function for operands of `types`, and the operation on
     them; the first `required` operands stand without their names, and the last are the
     captures of `score`."""
-    operands = {key: f"%{key}" for key in types}
+    operands = {key: f"%{key}" for key in types if key != "block_table"}
     if same_cu:
         operands["cu_seqlens_k"] = "%cu_seqlens_q"
     values = list(operands.items())
@@ -87,6 +87,8 @@ def _operation(name, types, required, same_cu, window, alignment, scale, score=N
     text += "".join(f" {key}({value})" for key, value in values[required:])
     if captures:
         text += f" captures({', '.join(value for _, value in captures)})"
+    if "block_table" in types:
+        text += " block_table(%block_table)"
     return parameters, text, attributes
 
 
@@ -141,12 +143,16 @@ def attn_function(
     same_cu=False, lse=True, name="attention", buffers=False, score=None,
 ):  # fmt: skip
     """The module of `attn` for the types of operands, by name and in the op's order,
-    and of out and lse."""
+    and of out and lse. With a block_table keys are in pages, and have no cu_seqlens_k."""
+    paged = "block_table" in types
     parameters, operation, attributes = _operation(
-        "attn", types, 5, same_cu, window, alignment, scale, score
+        "attn", types, 4 if paged else 5, same_cu, window, alignment, scale, score
     )
     region = _region(score, types)
-    operand_types, capture_types = _split(list(types.values()), score)
+    # A table of pages is the last operand.
+    operand_types, capture_types = _split(list(types.values())[: -1 if paged else None], score)
+    if paged:
+        capture_types.append(types["block_table"])
     if buffers:
         out_type, lse_type = results.values()
         return (

@@ -48,8 +48,10 @@
 // CHECK: linalg.fill ins({{.*}} outs(%[[L0]]
 // The blocks of keys, of which the next one is asked for.
 // CHECK: scf.for %[[K0:.*]] = %{{.*}} to %{{.*}} step %c32
-// CHECK: memref.prefetch %[[K]]
-// CHECK: memref.prefetch %[[V]]
+// CHECK: %[[NEXTK:.*]] = memref.subview %[[K]]
+// CHECK: memref.prefetch %[[NEXTK]]
+// CHECK: %[[NEXTV:.*]] = memref.subview %[[V]]
+// CHECK: memref.prefetch %[[NEXTV]]
 // CHECK: %[[COUNT:.*]] = arith.minsi %{{.*}}, %c32
 // CHECK: %[[USED:.*]] = memref.subview %[[ACC]][0, 0] [%{{.*}}, 24] [1, 1]
 // CHECK: memref.subview %[[K]][%{{.*}}, %{{.*}}, 0] [%[[COUNT]], 1, 16] [1, 1, 1] : memref<?x2x16xf32> to memref<?x16xf32, strided<[32, 1], offset: ?>>

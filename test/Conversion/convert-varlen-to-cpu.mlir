@@ -106,12 +106,15 @@
 // One panel asks for the next block: of each row every cache line.
 // CHECK: scf.if %[[PANEL]] {
 // CHECK: %[[REST:.*]] = arith.subi %[[KEND]], %[[NEXT]]
-// CHECK: %[[KEYS:.*]] = arith.minsi %[[REST]], %c32
+// CHECK: %[[FEWER:.*]] = arith.minsi %[[REST]], %c32
+// CHECK: %[[KEYS:.*]] = arith.maxsi %[[FEWER]], %c0
+// CHECK: %[[NEXTK:.*]] = memref.subview %[[K]][%{{.*}}, %{{.*}}, 0] [%[[KEYS]], 1, 16]
 // CHECK: scf.for %{{.*}} = %c0 to %[[KEYS]] step %c1
-// CHECK: memref.prefetch %[[K]][%{{.*}}, %{{.*}}, %c0], read, locality<2>, data
-// CHECK-NOT: memref.prefetch %[[K]]
-// CHECK: memref.prefetch %[[V]][%{{.*}}, %{{.*}}, %c0], read, locality<2>, data
-// CHECK: memref.prefetch %[[V]][%{{.*}}, %{{.*}}, %c16], read, locality<2>, data
+// CHECK: memref.prefetch %[[NEXTK]][%{{.*}}, %c0], read, locality<2>, data
+// CHECK-NOT: memref.prefetch %[[NEXTK]]
+// CHECK: %[[NEXTV:.*]] = memref.subview %[[V]][%{{.*}}, %{{.*}}, 0] [%[[KEYS]], 1, 24]
+// CHECK: memref.prefetch %[[NEXTV]][%{{.*}}, %c0], read, locality<2>, data
+// CHECK: memref.prefetch %[[NEXTV]][%{{.*}}, %c16], read, locality<2>, data
 // A step, with the keys that all queries see. Vectors without a query see none.
 // CHECK: %[[FULL:.*]] = arith.cmpi sgt, %{{.*}}, %c8
 // CHECK: %[[SEEN:.*]] = arith.select %[[FULL]], %{{.*}}, %c0

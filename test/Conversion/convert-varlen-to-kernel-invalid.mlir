@@ -471,3 +471,13 @@ func.func @other_user_of_rows(%cu: memref<?xi32>, %n: index) -> !varlen.rows<1 x
   // expected-error@+1 {{expected varlen.free_rows, and operations in a varlen.for_tiles, to be all that uses varlen.rows}}
   return %rows : !varlen.rows<1 x f32>
 }
+
+// -----
+
+func.func @pages(%cu: memref<?xi32>, %used: memref<?xi32>, %table: memref<?x?xi32>, %n: index) {
+  // expected-error@+1 {{expected keys without a block_table, which a GPU has no kernel for}}
+  %batch = varlen.batch %cu seqused_k(%used : memref<?xi32>)
+      block_table(%table : memref<?x?xi32>, %n, %n) rows(%n, %n) heads(%n, %n) mask <full>
+      : memref<?xi32>
+  return
+}

@@ -143,3 +143,33 @@ func.func @split(%tiles: memref<?x10xi64>, %group: index) -> (memref<?x13xi64>, 
   %0:4 = varlen.split_tiles %tiles group %group kv_block 32 few 4 parts(16, 8) : memref<?x10xi64> -> memref<?x13xi64>
   return %0#0, %0#1, %0#2, %0#3 : memref<?x13xi64>, index, index, index
 }
+
+// -----
+
+// Of keys in pages there is a list if the table may be used, and no cu_seqlens_k.
+// CHECK-LABEL: func @pages(
+// CHECK-SAME: %[[CU:.*]]: memref<?xi32>, %[[USED:.*]]: memref<?xi32>, %[[TABLE:.*]]: memref<?x?xi32, strided<[?, 1]>>, %[[P:.*]]: index, %[[ROWS:.*]]: index, %{{.*}}: index)
+// CHECK: %[[NULL:.*]] = llvm.mlir.zero : !llvm.ptr
+// CHECK: %[[NONE:.*]] = arith.constant 0 : i64
+// CHECK: %[[D:.*]] = builtin.unrealized_conversion_cast %[[TABLE]]
+// CHECK: %[[ADDRESS:.*]] = llvm.extractvalue %[[D]][1]
+// CHECK: %[[STRIDE:.*]] = llvm.extractvalue %[[D]][4, 0]
+// CHECK: %[[P64:.*]] = arith.index_cast %[[P]]
+// CHECK: %[[ROWS64:.*]] = arith.index_cast %[[ROWS]]
+// CHECK: %[[GOOD:.*]] = call @varlen_check_block_table(%[[ADDRESS]], %{{[^,]*}}, %{{[^,]*}}, %[[STRIDE]], %[[P64]], %[[ROWS64]], %{{[^,]*}}, %{{[^,]*}}, %{{[^,)]*}}) :
+// CHECK-SAME: (!llvm.ptr, i64, i64, i64, i64, i64, !llvm.ptr, i64, i32) -> i32
+// CHECK: %[[IS:.*]] = arith.cmpi ne, %[[GOOD]], %{{.*}} : i32
+// CHECK: %[[COUNT:.*]] = scf.if %[[IS]] -> (i64) {
+// CHECK: %[[N:.*]] = func.call @varlen_work_tiles(%{{[^,]*}}, %{{[^,]*}}, %[[NULL]], %[[NONE]],
+// CHECK: %[[TILES:.*]] = arith.maxsi %[[N]], %{{.*}}
+// CHECK: scf.yield %[[TILES]]
+// CHECK: } else {
+// CHECK: scf.yield %{{.*}} : i64
+func.func @pages(%cu: memref<?xi32>, %used: memref<?xi32>, %table: memref<?x?xi32, strided<[?, 1]>>,
+                 %num_pages: index, %page_rows: index, %n: index) -> memref<?x10xi64> {
+  %tiles = varlen.work_tiles %cu seqused_k(%used) block_table(%table, %num_pages, %page_rows)
+      rows(%n, %n) heads(%n, %n) mask <full> block_m 64
+      : (memref<?xi32>, memref<?xi32>, memref<?x?xi32, strided<[?, 1]>>, index, index, index,
+         index, index, index) -> memref<?x10xi64>
+  return %tiles : memref<?x10xi64>
+}

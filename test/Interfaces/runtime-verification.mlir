@@ -139,3 +139,31 @@ func.func @into(%q: tensor<9x2x8xf32>, %cu: tensor<3xi64>, %o: tensor<?x2x8xf32>
     -> (tensor<?x2x8xf32>, tensor<2x?xf32>)
   return %out, %lse : tensor<?x2x8xf32>, tensor<2x?xf32>
 }
+
+// -----
+
+// Keys in pages: lengths fit these, and the entries that they use are pages.
+
+// CHECK-LABEL: func @pages(
+// CHECK-SAME:    %[[K:[a-z0-9]+]]: tensor<?x?x2x8xf32>, %{{.*}}: tensor<?xi32>, %[[USED:[a-z0-9]+]]: tensor<?xi32>, %[[TABLE:[a-z0-9]+]]: tensor<?x?xi32>
+// CHECK:         cf.assert %{{.*}}, "{{.*}}k and v must have the same number of pages{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}k and v must have the same rows in a page{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}k must have at least one row in a page{{.*}}"
+// CHECK-NOT:     cu_seqlens_k
+// CHECK:         cf.assert %{{.*}}, "{{.*}}block_table must have one row for each sequence{{.*}}"
+// CHECK:         cu_seqlens_q must end at or before
+// CHECK-NOT:     cu_seqlens_k
+// CHECK:         scf.for %[[S:.*]] = %c0
+// CHECK:           tensor.extract %[[USED]][%[[S]]]
+// CHECK:           cf.assert %{{.*}}, "{{.*}}seqused_k must not be negative{{.*}}"
+// CHECK:           cf.assert %{{.*}}, "{{.*}}seqused_k must fit the sequence's pages{{.*}}"
+// CHECK:           scf.for %[[SLOT:.*]] = %c0
+// CHECK:             tensor.extract %[[TABLE]][%[[S]], %[[SLOT]]]
+// CHECK:             cf.assert %{{.*}}, "{{.*}}block_table must have pages of k where sequences use them{{.*}}"
+func.func @pages(%q: tensor<?x4x8xf32>, %k: tensor<?x?x2x8xf32>, %cu: tensor<?xi32>,
+                 %used: tensor<?xi32>, %table: tensor<?x?xi32>) -> tensor<?x4x8xf32> {
+  %out, %lse = varlen.attn %q, %k, %k, %cu seqused_k(%used) block_table(%table)
+    : (tensor<?x4x8xf32>, tensor<?x?x2x8xf32>, tensor<?x?x2x8xf32>, tensor<?xi32>,
+       tensor<?xi32>, tensor<?x?xi32>) -> (tensor<?x4x8xf32>, tensor<4x?xf32>)
+  return %out : tensor<?x4x8xf32>
+}

@@ -296,3 +296,30 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 }
+
+// -----
+
+// Keys in pages: a tile of heads has them of all pages, and the table is whole.
+
+// CHECK-LABEL: func @pages(
+// CHECK-SAME:    %[[K:[a-z0-9]+]]: tensor<?x16x2x8xf32>, %[[V:[a-z0-9]+]]: tensor<?x16x2x4xf32>
+// CHECK-SAME:    %[[TABLE:[a-z0-9]+]]: tensor<2x?xi32>)
+// CHECK:             %[[K_TILE:[a-z0-9_]+]] = tensor.extract_slice %[[K]][0, 0, %[[KV:.*]], 0] [%{{.*}}, 16, 1, 8]
+// CHECK:             %[[V_TILE:[a-z0-9_]+]] = tensor.extract_slice %[[V]][0, 0, %[[KV]], 0] [%{{.*}}, 16, 1, 4]
+// CHECK:             varlen.attn %{{.*}}, %[[K_TILE]], %[[V_TILE]], %{{.*}} seqused_k(%{{.*}}) q_offset(%{{.*}}) block_table(%[[TABLE]])
+// CHECK-SAME:          -> (tensor<?x3x4xf32>, tensor<3x?xf32>)
+func.func @pages(%q: tensor<?x6x8xf32>, %k: tensor<?x16x2x8xf32>, %v: tensor<?x16x2x4xf32>, %cu: tensor<3xi32>, %used: tensor<2xi32>, %table: tensor<2x?xi32>) -> (tensor<?x6x4xf32>, tensor<6x?xf32>) {
+  %out, %lse = varlen.attn %q, %k, %v, %cu seqused_k(%used) block_table(%table) {mask = #varlen.mask<causal>}
+    : (tensor<?x6x8xf32>, tensor<?x16x2x8xf32>, tensor<?x16x2x4xf32>, tensor<3xi32>, tensor<2xi32>, tensor<2x?xi32>)
+    -> (tensor<?x6x4xf32>, tensor<6x?xf32>)
+  return %out, %lse : tensor<?x6x4xf32>, tensor<6x?xf32>
+}
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %attn = transform.structured.match ops{["varlen.attn"]} in %root : (!transform.any_op) -> !transform.any_op
+    %tiled, %loops:2 = transform.structured.tile_using_for %attn tile_sizes [3, 16]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}

@@ -32,7 +32,8 @@ typedef struct varlen_work_tile {
   int64_t first; /* first pair of the tile */
   int64_t rows;  /* number of pairs, 1..block_m */
   int64_t kv_head;
-  int64_t k_row;   /* packed index of the sequence's first key row */
+  int64_t k_row;   /* packed index of the sequence's first key row; of keys in
+                      pages the number of the sequence */
   int64_t k_rows;  /* keys in use; -1: the rows belong to no sequence (past
                       seqused_q or cu_seqlens_q[N]), q_row is the first such
                       row: out is 0 and lse is -inf whatever the sink */
@@ -64,6 +65,9 @@ typedef void (*varlen_mask_fn)(int64_t queries, int64_t keys, int64_t offset,
    Integers are i32 or i64 (index_bytes 4 or 8). cu_q and cu_k have N + 1
    entries for N sequences, seqused_q, seqused_k and q_offset (each may be null)
    N. With a null mask every query sees all keys of its sequence.
+
+   With a null cu_k of no entries keys are in pages: seqused_k is needed, and
+   says from 0 to tk for each sequence.
 
    Returns the number of tiles and stores the list, which `varlen_free_tiles`
    or free releases. On bad input returns -1, stores null and sets the error. */
@@ -114,6 +118,17 @@ int64_t varlen_split_tiles(const varlen_work_tile *tiles, int64_t count,
                            int64_t part_blocks, int64_t few_part_blocks,
                            varlen_work_items *items);
 
+/* Checks where keys in pages are: row s of `table`, `rows` x `columns` and
+   row_stride entries from one row to the next, has the pages of sequence s, of
+   page_rows rows each. seqused_k, of `rows` integers of index_bytes, is within
+   them, and the entries that it uses are pages, from 0 to num_pages - 1; others
+   may be anything. Returns whether all that holds; if not, sets the error. */
+int32_t varlen_check_block_table(const int32_t *table, int64_t rows,
+                                 int64_t columns, int64_t row_stride,
+                                 int64_t num_pages, int64_t page_rows,
+                                 const void *seqused_k, int64_t seqused_k_size,
+                                 int32_t index_bytes);
+
 /* Buffers of a compiled function, aligned to 64 bytes, in the place of malloc
    and free; null if there is no memory. varlen_free releases lists of tiles,
    too. */
@@ -124,10 +139,16 @@ void varlen_free(void *memory);
    rows or heads as `source`, or its head_dim; a sink has an entry for each
    head. The rule of q's heads says that these are a positive multiple of those
    of k, the rule of a tensor with itself that its head_dim is positive. A table
-   of a score has entries in place of a head_dim. */
+   of a score has entries in place of a head_dim. K_PAGE and V_PAGE are one page
+   of k and of v; the rule of one with itself says that it has a row. */
 #define VARLEN_EXTENT_RULE(tensor, extent, source)                             \
   (1 + (tensor) + 16 * (extent) + 64 * (source))
-enum { VARLEN_EXTENT_ROWS, VARLEN_EXTENT_HEADS, VARLEN_EXTENT_HEAD_DIM };
+enum {
+  VARLEN_EXTENT_ROWS,
+  VARLEN_EXTENT_HEADS,
+  VARLEN_EXTENT_HEAD_DIM,
+  VARLEN_EXTENT_PAGES
+};
 enum {
   VARLEN_TENSOR_Q,
   VARLEN_TENSOR_K,
@@ -142,7 +163,9 @@ enum {
   VARLEN_TENSOR_DV,
   VARLEN_TENSOR_DSINK,
   VARLEN_TENSOR_CAPTURE,
-  VARLEN_TENSOR_DCAPTURE
+  VARLEN_TENSOR_DCAPTURE,
+  VARLEN_TENSOR_K_PAGE,
+  VARLEN_TENSOR_V_PAGE
 };
 
 /* Sets the error of a rule that does not hold: the extent is `value`, what it

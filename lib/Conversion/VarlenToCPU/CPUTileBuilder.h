@@ -18,7 +18,8 @@
 
 namespace mlir::varlen {
 
-/// The rows of `count` pairs from `first` on. Pairs of keys have a group of 1.
+/// The rows of `count` pairs from `first` on. Pairs of keys have a group of 1;
+/// if they are in pages, they are of one block.
 struct RowRange {
   RowMap map;
   Value first, count;
@@ -29,8 +30,9 @@ struct RowRange {
 class CPUTileBuilder {
 public:
   CPUTileBuilder(ImplicitLocOpBuilder &b, CPUScheduleAttr schedule,
-                 FloatType element, const RowScratchMap &scratch)
-      : b(b), index{b}, scratch(scratch), schedule(schedule), element(element),
+                 FloatType element, const RowScratchMap &scratch, PageMap pages)
+      : b(b), index{b}, scratch(scratch), pages(pages), schedule(schedule),
+        element(element),
         compute(element.isF64() ? element : FloatType(b.getF32Type())),
         panel(schedule.getPanelSize()), lanes(schedule.getLanes()),
         pairs(schedule.getKv() == KVStorage::Pairs),
@@ -104,11 +106,14 @@ public:
 
   /// Calls `body` with views of rows memory[row, head, :], the number of the
   /// first one, and how many they are: one view where a token has one pair,
-  /// else one for each token.
+  /// else one for each token; one for each page of rows in pages, if blocks may
+  /// be in several.
   void
   forEachView(Value memory, const RowRange &rows,
               function_ref<void(Value view, Value from, Value count)> body);
-  /// The rows of pairs with a group of 1, as those of keys.
+  /// Whether all blocks of keys are in one page each; null if they are.
+  Value emitAreInPages();
+  /// The rows of pairs with a group of 1, as those of keys; in pages, of one.
   Value emitRowsInPlace(Value source, const RowRange &rows);
   /// Asks for rows source[row, head, :], into the second-level cache: the first
   /// has room for fewer, and for fewer misses.
@@ -149,6 +154,8 @@ public:
   IndexBuilder index;
   /// The memory of the `varlen.rows` of the batch.
   const RowScratchMap &scratch;
+  /// Where the keys of the batch are, if that is in pages.
+  PageMap pages;
   CPUScheduleAttr schedule;
   FloatType element, compute;
   int64_t panel, lanes;

@@ -64,7 +64,33 @@ static Value viewRows(ImplicitLocOpBuilder &b, Value memory, Value row,
   return memref::SubViewOp::create(b, type, memory, offsets, sizes, ones);
 }
 
+/// A page: memory of T x H x D.
+static Value viewPage(ImplicitLocOpBuilder &b, Value memory, Value page) {
+  SmallVector<OpFoldResult> offsets(4, b.getIndexAttr(0)),
+      sizes = memref::getMixedSizes(b, b.getLoc(), memory),
+      ones(4, b.getIndexAttr(1));
+  offsets.front() = page;
+  sizes.front() = b.getIndexAttr(1);
+  auto type = memref::SubViewOp::inferRankReducedResultType(
+      memoryType(memory).getShape().drop_front(), memoryType(memory), offsets,
+      sizes, ones);
+  return memref::SubViewOp::create(b, type, memory, offsets, sizes, ones);
+}
+
+Value CPUTileBuilder::emitAreInPages() {
+  if (!pages)
+    return {};
+  int64_t block = schedule.getKvBlock();
+  // Blocks begin at multiples of their size.
+  std::optional<int64_t> rows = getConstantIntValue(pages.rows);
+  if (rows && *rows % block == 0)
+    return {};
+  return index.equal(index.rem(pages.rows, index.constant(block)), 0);
+}
+
 Value CPUTileBuilder::emitRowsInPlace(Value source, const RowRange &rows) {
+  if (rows.map.pages)
+    source = viewPage(b, source, rows.map.page(index, source, rows.first));
   return viewRows(b, source, rows.map.row(index, rows.first), rows.map.kvHead,
                   rows.count, /*ofHeads=*/false);
 }
@@ -133,8 +159,22 @@ void CPUTileBuilder::forEachView(
                 index.sub(begin, first), length);
          });
   };
+  auto byPage = [&] {
+    Value end = index.add(first, count);
+    loop(index.div(first, map.pages.rows), index.ceilDiv(end, map.pages.rows),
+         1, [&](Value page) {
+           Value row = index.mul(page, map.pages.rows);
+           Value begin = index.max(first, row);
+           Value length =
+               index.sub(index.min(end, index.add(row, map.pages.rows)), begin);
+           body(emitRowsInPlace(memory, {map, begin, length}),
+                index.sub(begin, first), length);
+         });
+  };
   std::optional<int64_t> group = getConstantIntValue(map.group);
-  if (!group)
+  if (map.pages && emitAreInPages())
+    byPage();
+  else if (!group)
     branch(index.equal(map.group, 1), all, byToken);
   else if (*group == 1)
     all();
@@ -145,14 +185,15 @@ void CPUTileBuilder::forEachView(
 void CPUTileBuilder::emitPrefetchRows(Value source, const RowRange &rows) {
   constexpr unsigned secondLevel = 2;
   int64_t line = getCacheLineElements(elementOf(source));
-  loop(index.constant(0), rows.count, 1, [&](Value i) {
-    Value pair = index.add(rows.first, i);
-    Value row = rows.map.row(index, pair), head = rows.map.head(index, pair);
-    for (int64_t d = 0; d < innerSize(source); d += line)
-      memref::PrefetchOp::create(b, source,
-                                 ValueRange{row, head, index.constant(d)},
-                                 /*isWrite=*/false, secondLevel,
-                                 /*isDataCache=*/true);
+  // Behind the last row there are fewer than none.
+  RowRange some = {rows.map, rows.first, index.max(rows.count, 0)};
+  forEachView(source, some, [&](Value view, Value, Value count) {
+    loop(index.constant(0), count, 1, [&](Value row) {
+      for (int64_t d = 0; d < innerSize(source); d += line)
+        memref::PrefetchOp::create(b, view, ValueRange{row, index.constant(d)},
+                                   /*isWrite=*/false, secondLevel,
+                                   /*isDataCache=*/true);
+    });
   });
 }
 
@@ -211,6 +252,14 @@ void CPUTileBuilder::emitReadPairs(Value source, const RowRange &rows,
                                    Value paddedRows, Value destination) {
   int64_t size = innerSize(source), columns = innerSize(destination) / 2;
   OpFoldResult zero = b.getIndexAttr(0);
+  // Pairs of rows that may be in different pages: of a copy.
+  if (rows.map.pages && emitAreInPages()) {
+    Value copy = allocate({schedule.getKvBlock(), columns}, elementOf(source));
+    emitReadRows(source, rows, paddedRows, copy);
+    return emitReorder(
+        rowView(copy, b.getIndexAttr(0), paddedRows), TileOrder::RowPairs,
+        rowView(destination, b.getIndexAttr(0), index.div(paddedRows, 2)));
+  }
   Value even = index.roundDown(rows.count, 2), whole = index.div(even, 2);
   emitReorder(emitRowsInPlace(source, {rows.map, rows.first, even}),
               TileOrder::RowPairs,

@@ -97,7 +97,8 @@ public:
 
   /// Rows of the keys, and values, of the tile's sequence and kv head.
   RowRange keyRows(Value first, Value count) {
-    return {{tile.kRow, tile.pairs.kvHead, index.constant(1)}, first, count};
+    return {
+        {tile.kRow, tile.pairs.kvHead, index.constant(1), pages}, first, count};
   }
   /// The keys of the kv block at k0: 0 or less behind the last key.
   Value blockKeys(Value k0) {

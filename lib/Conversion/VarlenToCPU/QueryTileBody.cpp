@@ -350,6 +350,8 @@ void QueryTileBody::emitBlock(Value k0, const State &state) {
     branch(isSingle, prefetch);
   } else {
     prefetch();
+    if (!factors->areInPlace())
+      factors->readKeys(k0, keys, /*inPlace=*/Value());
   }
   forEachPanel([&](const Panel &at) { emitPanelStep(at, {k0, keys}, state); });
 }

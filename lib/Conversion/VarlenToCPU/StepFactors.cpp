@@ -78,7 +78,8 @@ void StepFactors::use(ValueRange &memory) {
 }
 
 void StepFactors::allocateKeys() {
-  if (!p.isKQ())
+  areInPages = p.emitAreInPages();
+  if (!p.isKQ() && !areInPages)
     return;
   for (auto [factor, copy] : getCopies(/*ofQueries=*/false)) {
     SmallVector<int64_t> shape = getTileMemoryShape(
@@ -157,7 +158,9 @@ Value StepFactors::viewQueries(const Copy &copy, const Panel &at) {
 //===----------------------------------------------------------------------===//
 
 void StepFactors::readKeys(Value k0, Value keys, Value inPlace) {
-  Value padded = p.index.roundUp(keys, kGranule);
+  Value padded = p.isKQ() ? p.index.roundUp(keys, kGranule) : keys;
+  if (areInPages)
+    inPlace = inPlace ? p.index.both(inPlace, areInPages) : areInPages;
   // Once, so that choices that follow each other become one.
   RowRange rows = p.keyRows(k0, keys);
   for (auto [factor, copy] : getCopies(/*ofQueries=*/false))
@@ -207,7 +210,7 @@ void StepFactors::load(MutableArrayRef<Value> operands, const Panel &at,
                        Value k0, Value begin, Value size) {
   for (const Factor &factor : factors) {
     Value &operand = operands[factor.of.operand->getOperandNumber()];
-    if (!p.isKQ() && !factor.of.ofQueries) {
+    if (!p.isKQ() && !factor.of.ofQueries && !areInPages) {
       operand = p.load(p.emitRowsInPlace(
           getSource(factor.of), p.keyRows(p.index.add(k0, begin), size)));
       continue;

@@ -32,6 +32,8 @@ public:
   SmallVector<Value> allocateQueries(OpFoldResult numPanels);
   void use(ValueRange &memory);
   void allocateKeys();
+  /// Whether steps whose queries are rows read the keys of a block in one view.
+  bool areInPlace() { return !areInPages; }
 
   /// Packs the queries of a panel.
   void pack(const Panel &at);
@@ -71,6 +73,9 @@ private:
   Value viewKeys(const Copy &copy, Value begin, Value size);
 
   QueryPanels &p;
+  /// Whether blocks are in one page each, set by allocateKeys; null if they
+  /// are.
+  Value areInPages;
   FloatType element;
   SmallVector<Factor> factors;
 };

@@ -119,12 +119,13 @@ LogicalResult LoopVerifier::verifyFactor(StepOpInterface step,
     return read.emitOpError("expected rows of bf16 for kv = pairs, got ")
            << source;
   // Pairs that are summed over rows are made of two of them.
-  if (isPaired && factor.alongColumns && source.getDimSize(2) % 2 != 0)
+  int64_t sourceColumns = source.getShape().back();
+  if (isPaired && factor.alongColumns && sourceColumns % 2 != 0)
     return read.emitOpError("expected an even number of columns for kv = "
                             "pairs, got ")
            << source;
   Type element = isPaired ? source.getElementType() : step.getComputeType();
-  int64_t columns = llvm::alignTo(source.getDimSize(2), columnMultiple);
+  int64_t columns = llvm::alignTo(sourceColumns, columnMultiple);
   if (type.getElementType() != element || type.getDimSize(1) != columns)
     return read.emitOpError("expected rows of ")
            << columns << " x " << element << ", got " << type;

@@ -122,8 +122,9 @@ Value BatchConverter::emitList(const Side &rows, const Side &others,
   auto type = MemRefType::get({ShapedType::kDynamic, WorkTilesOp::NumColumns},
                               b.getI64Type());
   lists.push_back(WorkTilesOp::create(
-      b, type, rows.cu, others.cu, rows.used, others.used, offset, rows.rows,
-      others.rows, unlessWrong(kvHeads), group, mask, size));
+      b, type, rows.cu, others.cu, rows.used, others.used, offset,
+      batch.getBlockTable(), batch.getNumPages(), batch.getPageRows(),
+      rows.rows, others.rows, unlessWrong(kvHeads), group, mask, size));
   return lists.back();
 }
 
@@ -185,7 +186,8 @@ LogicalResult BatchConverter::convert(ForTilesOp loop) {
   if (failed(parts))
     return failure();
   ImplicitLocOpBuilder builder(loop.getLoc(), b);
-  CPUTileBuilder common(builder, schedule, getElement(*parts), scratch);
+  CPUTileBuilder common(builder, schedule, getElement(*parts), scratch,
+                        {batch.getBlockTable(), batch.getPageRows()});
   if (axis == Axis::Sequences)
     convertSequences(*parts, common);
   else

@@ -77,6 +77,9 @@ LogicalResult BatchConverter::verify() {
   if (batch.op->getParentOfType<gpu::LaunchOp>())
     return batch.op.emitOpError("is in a kernel, which cannot launch others: "
                                 "expected attention in host code");
+  if (batch.op.getBlockTable())
+    return batch.op.emitOpError("expected keys without a block_table, which a "
+                                "GPU has no kernel for");
   for (ForTilesOp loop : found.loops) {
     Axis axis = loop.getTileType().getAxis();
     if (axis == Axis::Sequences)

@@ -38,15 +38,13 @@ bool AttentionOpInterface::isGradient() {
 }
 
 SmallVector<NamedValue> AttentionOpInterface::getInputs() {
-  SmallVector<NamedValue> inputs = {{"q", getQ()},
-                                    {"k", getK()},
-                                    {"v", getV()},
-                                    {"cu_q", getCuQ()},
-                                    {"cu_k", getCuK()}};
+  SmallVector<NamedValue> inputs = {
+      {"q", getQ()}, {"k", getK()}, {"v", getV()}, {"cu_q", getCuQ()}};
   for (NamedValue optional :
-       {NamedValue{"seqused_q", getSequsedQ()},
+       {NamedValue{"cu_k", getCuK()}, NamedValue{"seqused_q", getSequsedQ()},
         NamedValue{"seqused_k", getSequsedK()},
-        NamedValue{"q_offset", getQOffset()}, NamedValue{"sink", getSink()}})
+        NamedValue{"q_offset", getQOffset()}, NamedValue{"sink", getSink()},
+        NamedValue{"block_table", getBlockTable()}})
     if (optional.value)
       inputs.push_back(optional);
   llvm::append_range(inputs, getShapedInputs());
@@ -68,17 +66,20 @@ int64_t AttentionOpInterface::getQueryHeads() {
 }
 
 int64_t AttentionOpInterface::getKvHeads() {
-  int64_t heads = shaped(getK()).getDimSize(1);
-  return ShapedType::isDynamic(heads) ? shaped(getV()).getDimSize(1) : heads;
+  auto headsOf = [](Value rows) {
+    return shaped(rows).getDimSize(getHeadsDim(rows));
+  };
+  int64_t heads = headsOf(getK());
+  return ShapedType::isDynamic(heads) ? headsOf(getV()) : heads;
 }
 
 int64_t AttentionOpInterface::getHeadDim() {
   int64_t dim = shaped(getQ()).getDimSize(2);
-  return ShapedType::isDynamic(dim) ? shaped(getK()).getDimSize(2) : dim;
+  return ShapedType::isDynamic(dim) ? shaped(getK()).getShape().back() : dim;
 }
 
 int64_t AttentionOpInterface::getValueHeadDim() {
-  return shaped(getV()).getDimSize(2);
+  return shaped(getV()).getShape().back();
 }
 
 bool AttentionOpInterface::hasDynamicHeadDim() {
@@ -94,7 +95,7 @@ bool AttentionOpInterface::hasDynamicHeadDim() {
   });
   return llvm::any_of(values, [](Value value) {
     ShapedType type = shaped(value);
-    return type.getRank() == 3 && type.isDynamicDim(2);
+    return type.getRank() >= 3 && ShapedType::isDynamic(type.getShape().back());
   });
 }
 
@@ -133,7 +134,8 @@ GPUTileNeeds AttentionOpInterface::getGPUTileNeeds(GPUTileOwner owner) {
                       std::min<int64_t>(ofMask + countVisibleKinds(score), 2));
   // Two entries are looked up for each score, all of a fragment at once; with
   // grouped heads the rows of a tile have addresses of their own.
-  bool isGrouped = shaped(getQ()).getDimSize(1) != shaped(getK()).getDimSize(1);
+  bool isGrouped =
+      getQueryHeads() != shaped(getK()).getDimSize(getHeadsDim(getK()));
   if (owner == GPUTileOwner::Queries && headDim > 32 && isGrouped &&
       looksUpOtherKeys(score) && !computesFunctions(score))
     bounds = 2;
@@ -171,11 +173,14 @@ varlen::detail::createAttention(OpBuilder &b, AttentionOpInterface like,
   OperationState state(like.getLoc(), name);
   state.addTypes(results);
   SmallVector<int32_t> segments;
-  for (Value input : inputs) {
+  auto addOptional = [&](Value input) {
     segments.push_back(input ? 1 : 0);
     if (input)
       state.addOperands(input);
-  }
+  };
+  // A table of pages comes behind the captures.
+  Value blockTable = like.isGradient() ? Value() : inputs.back();
+  llvm::for_each(like.isGradient() ? inputs : inputs.drop_back(), addOptional);
   // One segment for all gradients, one each for out and lse.
   if (like.isGradient())
     segments.push_back(destinations.size());
@@ -184,6 +189,8 @@ varlen::detail::createAttention(OpBuilder &b, AttentionOpInterface like,
   state.addOperands(destinations);
   segments.push_back(captures.size());
   state.addOperands(captures);
+  if (!like.isGradient())
+    addOptional(blockTable);
   if (hasScore)
     cloneScore(like, state);
   StringRef segmentSizes = AttnOp::getOperandSegmentSizeAttr();
@@ -203,7 +210,9 @@ varlen::detail::createAttention(OpBuilder &b, AttentionOpInterface like,
 static ShapedByInputs shapeOfOut(StringRef name, Value value,
                                  AttentionOpInterface op) {
   NamedValue q{"q", op.getQ()}, v{"v", op.getV()};
-  return {{name, value}, op.getElementType(), {{q, 0}, {q, 1}, {v, 2}}};
+  return {{name, value},
+          op.getElementType(),
+          {{q, 0}, {q, 1}, {v, getColumnsDim(v.value)}}};
 }
 static ShapedByInputs shapeOfLse(StringRef name, Value value,
                                  AttentionOpInterface op) {

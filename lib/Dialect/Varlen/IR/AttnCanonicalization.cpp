@@ -104,6 +104,7 @@ static Value selectEntries(Value list, const llvm::SmallBitVector &keep,
 template <typename OpTy>
 static LogicalResult dropEmptySequences(OpTy op, PatternRewriter &rewriter) {
   std::optional<SmallVector<int64_t>> cuQ = getConstantIntegers(op.getCuQ());
+  // None of keys in pages, whose table has a row for each sequence.
   std::optional<SmallVector<int64_t>> cuK = getConstantIntegers(op.getCuK());
   if (!cuQ || !cuK)
     return failure();
@@ -118,7 +119,9 @@ static LogicalResult dropEmptySequences(OpTy op, PatternRewriter &rewriter) {
   for (size_t s = 0; s < keep.size(); ++s)
     keepEntry[s + 1] = keep[s];
   SmallVector<std::pair<OpOperand *, const llvm::SmallBitVector *>> lists = {
-      {&op.getCuQMutable(), &keepEntry}, {&op.getCuKMutable(), &keepEntry}};
+      {&op.getCuQMutable(), &keepEntry}};
+  for (OpOperand &operand : MutableOperandRange(op.getCuKMutable()))
+    lists.push_back({&operand, &keepEntry});
   for (MutableOperandRange optional :
        {op.getSequsedQMutable(), op.getSequsedKMutable(),
         op.getQOffsetMutable()})
@@ -150,6 +153,17 @@ static std::optional<int64_t> getMaxLength(Value cu, ValueRange packed) {
   return std::nullopt;
 }
 
+static std::optional<int64_t> getMaxKeys(AttentionOpInterface op) {
+  if (!op.isPaged())
+    return getMaxLength(op.getCuK(), {op.getK(), op.getV()});
+  int64_t pages = shaped(op.getBlockTable()).getDimSize(1);
+  for (Value rows : {op.getK(), op.getV()})
+    if (int64_t page = shaped(rows).getDimSize(1);
+        ShapedType::isStatic(pages) && ShapedType::isStatic(page))
+      return pages * page;
+  return std::nullopt;
+}
+
 /// Leaves out of a mask what hides no key, so that no tile is masked for it.
 template <typename OpTy>
 static LogicalResult simplifyMask(OpTy op, PatternRewriter &rewriter) {
@@ -157,7 +171,7 @@ static LogicalResult simplifyMask(OpTy op, PatternRewriter &rewriter) {
   // An offset moves a mask off a sequence by any amount.
   if (!op.getQOffset()) {
     queries = getMaxLength(op.getCuQ(), {op.getQ()});
-    keys = getMaxLength(op.getCuK(), {op.getK(), op.getV()});
+    keys = getMaxKeys(cast<AttentionOpInterface>(*op));
   }
   MaskAttrInterface mask = op.getMask().getWithin(queries, keys);
   // The alignment of a mask says where positions are.

@@ -14,6 +14,7 @@
 
 #include "AttentionInterface.h"
 #include "AttnDecomposer.h"
+#include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -43,8 +44,8 @@ SmallVector<Value> Decomposer::attendHead(const Sequence &sequence, Value head,
                                           Value out, Value lse) {
   Value kvHead = arith::DivSIOp::create(b, head, groupSize());
   Value q = rowsOf(op.getQ(), sequence.qRow, sequence.qRows, head);
-  Value k = rowsOf(op.getK(), sequence.kRow, sequence.kRows, kvHead);
-  Value v = rowsOf(op.getV(), sequence.kRow, sequence.kRows, kvHead);
+  Value k = rowsOf(sequence.k, sequence.kRow, sequence.kRows, kvHead);
+  Value v = rowsOf(sequence.v, sequence.kRow, sequence.kRows, kvHead);
 
   OpFoldResult rows = sequence.qRows, keys = sequence.kRows;
   OpFoldResult columns = tensor::getMixedSize(b, b.getLoc(), v, 1);
@@ -139,7 +140,8 @@ SmallVector<Value> Decomposer::run() {
   Location loc = b.getLoc();
   OpFoldResult tokens = tensor::getMixedSize(b, loc, op.getQ(), 0);
   OpFoldResult heads = tensor::getMixedSize(b, loc, op.getQ(), 1);
-  OpFoldResult columns = tensor::getMixedSize(b, loc, op.getV(), 2);
+  OpFoldResult columns =
+      tensor::getMixedSize(b, loc, op.getV(), getColumnsDim(op.getV()));
   scale = loadScale();
 
   // Rows that belong to no sequence keep these.

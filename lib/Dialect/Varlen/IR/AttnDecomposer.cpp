@@ -9,6 +9,7 @@
 #include "AttnDecomposer.h"
 
 #include "AttentionInterface.h"
+#include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -80,13 +81,18 @@ AttnDecomposer::Sequence AttnDecomposer::loadSequence(Value number) {
   Value next = arith::AddIOp::create(b, number, index(1));
   Sequence sequence;
   sequence.qRow = load(op.getCuQ(), number);
-  sequence.kRow = load(op.getCuK(), number);
+  sequence.kRow = op.isPaged() ? index(0) : load(op.getCuK(), number);
   sequence.qRows = op.getSequsedQ()
                        ? load(op.getSequsedQ(), number)
                        : sub(load(op.getCuQ(), next), sequence.qRow);
   sequence.kRows = op.getSequsedK()
                        ? load(op.getSequsedK(), number)
                        : sub(load(op.getCuK(), next), sequence.kRow);
+  sequence.k = op.getK();
+  sequence.v = op.getV();
+  if (op.isPaged())
+    for (Value *rows : {&sequence.k, &sequence.v})
+      *rows = gatherPages(*rows, number, sequence.kRows);
 
   sequence.diagonal = op.getMask().getAlignment() == Alignment::BottomRight
                           ? sub(sequence.kRows, sequence.qRows)
@@ -102,6 +108,28 @@ AttnDecomposer::Sequence AttnDecomposer::loadSequence(Value number) {
         b, widen(sequence.diagonal), widen(load(op.getQOffset(), number)));
   }
   return sequence;
+}
+
+Value AttnDecomposer::gatherPages(Value paged, Value number, Value rows) {
+  auto type = cast<RankedTensorType>(paged.getType());
+  OpFoldResult heads = tensor::getMixedSize(b, b.getLoc(), paged, 2),
+               columns = tensor::getMixedSize(b, b.getLoc(), paged, 3);
+  Value page = tensor::DimOp::create(b, paged, 1);
+  Value init = tensor::EmptyOp::create(
+      b, ArrayRef<OpFoldResult>{rows, heads, columns}, type.getElementType());
+  return generic({}, init, {b.getMultiDimIdentityMap(3)},
+                 [&](ImplicitLocOpBuilder &b, ValueRange) -> Value {
+                   Value key = linalg::IndexOp::create(b, 0);
+                   Value slot = arith::DivUIOp::create(b, key, page);
+                   Value entry = tensor::ExtractOp::create(
+                       b, op.getBlockTable(), ValueRange{number, slot});
+                   SmallVector<Value> at = {
+                       arith::IndexCastOp::create(b, b.getIndexType(), entry),
+                       arith::RemUIOp::create(b, key, page),
+                       linalg::IndexOp::create(b, 1),
+                       linalg::IndexOp::create(b, 2)};
+                   return tensor::ExtractOp::create(b, paged, at);
+                 });
 }
 
 Value AttnDecomposer::loadScale() {
@@ -346,7 +374,7 @@ Value AttnDecomposer::multiplyByFactors(const Scores &scores, Value values) {
 
 Value AttnDecomposer::groupSize() {
   Value queryHeads = tensor::DimOp::create(b, op.getQ(), 1);
-  Value kvHeads = tensor::DimOp::create(b, op.getK(), 1);
+  Value kvHeads = tensor::DimOp::create(b, op.getK(), getHeadsDim(op.getK()));
   return arith::DivSIOp::create(b, queryHeads, kvHeads);
 }
 

@@ -28,6 +28,8 @@ protected:
   struct Sequence {
     Value qRow, qRows;
     Value kRow, kRows;
+    /// What these are rows of: k and v, or their pages in a tensor without.
+    Value k, v;
     /// The query at position i is aligned with the key i + diagonal.
     Value diagonal;
   };
@@ -168,6 +170,9 @@ private:
   Region ownScore;
 
   Sequence loadSequence(Value number);
+  /// Those of `rows` keys of a sequence that are in pages, `paged`, as a packed
+  /// tensor.
+  Value gatherPages(Value paged, Value number, Value rows);
   /// The row of a head of a table, a capture, or those of the queries of a
   /// sequence; or the part of it that the keys of a sequence have.
   Value tableOf(unsigned number, const Sequence &sequence, Value head);

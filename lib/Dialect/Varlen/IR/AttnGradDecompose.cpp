@@ -208,8 +208,8 @@ SmallVector<Value> GradDecomposer::differentiateHead(const Sequence &sequence,
   };
   Value q = queryRows(op.getQ()), dout = queryRows(this->dout);
   Value out = queryRows(this->out);
-  Value k = rowsOf(op.getK(), sequence.kRow, sequence.kRows, kvHead);
-  Value v = rowsOf(op.getV(), sequence.kRow, sequence.kRows, kvHead);
+  Value k = rowsOf(sequence.k, sequence.kRow, sequence.kRows, kvHead);
+  Value v = rowsOf(sequence.v, sequence.kRow, sequence.kRows, kvHead);
   Value lse = vectorOf(this->lse, sequence.qRow, sequence.qRows, head);
   OpFoldResult rows = sequence.qRows, keys = sequence.kRows;
   AffineMap matrix = this->matrix(), perRow = this->perRow();

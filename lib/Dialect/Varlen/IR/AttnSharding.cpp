@@ -52,6 +52,7 @@ struct OpDims {
 
 static const Dims ofQueries = {Dim::Rows, Dim::Heads, Dim::Whole};
 static const Dims ofKeys = {Dim::Whole, Dim::Heads, Dim::Whole};
+static const Dims ofPages = {Dim::Whole, Dim::Whole, Dim::Heads, Dim::Whole};
 static const Dims ofNumbers = {Dim::Heads, Dim::Rows};
 static const Dims ofSink = {Dim::Heads};
 
@@ -84,6 +85,11 @@ template <typename OpTy> static OpDims getCommonDims(OpTy op) {
 
 static OpDims getDims(AttnOp op) {
   OpDims dims = getCommonDims(op);
+  for (OpOperand &table : op.getBlockTableMutable()) {
+    dims.operands[table.getOperandNumber()] = {Dim::Whole, Dim::Whole};
+    for (OpOperand *rows : {&op.getKMutable(), &op.getVMutable()})
+      dims.operands[rows->getOperandNumber()] = ofPages;
+  }
   dims.results = {ofQueries, ofNumbers};
   return dims;
 }

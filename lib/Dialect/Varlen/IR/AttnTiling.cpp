@@ -48,7 +48,8 @@ static std::string describe(OpFoldResult value) {
 static FailureOr<Span> findKvHeads(ImplicitLocOpBuilder &b,
                                    AttentionOpInterface op, const Span &heads) {
   OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
-  OpFoldResult all = tensor::getMixedSize(b, b.getLoc(), op.getK(), 1);
+  OpFoldResult all =
+      tensor::getMixedSize(b, b.getLoc(), op.getK(), getHeadsDim(op.getK()));
   int64_t queryHeads = op.getQueryHeads(), kvHeads = op.getKvHeads();
   if (kvHeads == 1 || isWhole(heads, op.getQ(), 1))
     return Span{zero, all};
@@ -252,8 +253,11 @@ FailureOr<TilingResult> varlen::detail::tileAttn(AttentionOpInterface op,
     tiled.generatedSlices.push_back(slice);
     q = slice;
   }
-  Value k = sliceDim(b, loc, op.getK(), 1, *kvHeads, tiled.generatedSlices);
-  Value v = sliceDim(b, loc, op.getV(), 1, *kvHeads, tiled.generatedSlices);
+  auto sliceHeads = [&](Value rows) {
+    return sliceDim(b, loc, rows, getHeadsDim(rows), *kvHeads,
+                    tiled.generatedSlices);
+  };
+  Value k = sliceHeads(op.getK()), v = sliceHeads(op.getV());
   Value sink = op.getSink();
   if (sink)
     sink = sliceDim(b, loc, sink, 0, heads, tiled.generatedSlices);
@@ -272,8 +276,16 @@ FailureOr<TilingResult> varlen::detail::tileAttn(AttentionOpInterface op,
     detail::takeRowRange(b, op, rows.offset, rows.size, cuQ, sequsedQ, qOffset);
 
   Type types[] = {inferOutType(shaped(q), shaped(v)), inferLseType(shaped(q))};
-  Value inputs[] = {
-      q, k, v, cuQ, op.getCuK(), sequsedQ, op.getSequsedK(), qOffset, sink};
+  Value inputs[] = {q,
+                    k,
+                    v,
+                    cuQ,
+                    op.getCuK(),
+                    sequsedQ,
+                    op.getSequsedK(),
+                    qOffset,
+                    sink,
+                    op.getBlockTable()};
   return createTile(op, b, offsets, sizes, types, inputs, captures,
                     std::move(tiled));
 }

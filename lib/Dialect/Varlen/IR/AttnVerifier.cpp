@@ -32,7 +32,8 @@ class AttnVerifier {
 public:
   explicit AttnVerifier(AttentionOpInterface op)
       : op(op), q{"q", op.getQ()}, k{"k", op.getK()}, v{"v", op.getV()},
-        cuQ{"cu_q", op.getCuQ()}, cuK{"cu_k", op.getCuK()} {
+        cuQ{"cu_q", op.getCuQ()}, cuK{"cu_k", op.getCuK()},
+        blockTable{"block_table", op.getBlockTable()} {
     for (NamedValue perSequence : {NamedValue{"seqused_q", op.getSequsedQ()},
                                    NamedValue{"seqused_k", op.getSequsedK()},
                                    NamedValue{"q_offset", op.getQOffset()}})
@@ -41,14 +42,15 @@ public:
   }
 
   LogicalResult verify() {
-    return success(succeeded(verifyWrtCaptures()) && succeeded(verifyForm()) &&
-                   succeeded(verifyTensors()) && succeeded(verifySequences()) &&
-                   succeeded(verifySink()) && succeeded(verifyScale()) &&
-                   succeeded(verifyScoreRegion()) &&
+    return success(succeeded(verifyPages()) && succeeded(verifyWrtCaptures()) &&
+                   succeeded(verifyForm()) && succeeded(verifyTensors()) &&
+                   succeeded(verifySequences()) && succeeded(verifySink()) &&
+                   succeeded(verifyScale()) && succeeded(verifyScoreRegion()) &&
                    succeeded(verifyConstants()));
   }
 
 private:
+  LogicalResult verifyPages();
   LogicalResult verifyWrtCaptures();
   LogicalResult verifyForm();
   LogicalResult verifyTensors();
@@ -61,13 +63,33 @@ private:
                                  int64_t rows, StringRef rowsName);
   LogicalResult verifyConstantSeqused(StringRef name, Value seqused,
                                       StringRef cuName, Value cu);
+  LogicalResult verifyConstantLengths();
 
   AttentionOpInterface op;
-  NamedValue q, k, v, cuQ, cuK;
+  /// The last two may be null.
+  NamedValue q, k, v, cuQ, cuK, blockTable;
   /// seqused_q, seqused_k and q_offset, as far as they are given.
   SmallVector<NamedValue, 3> perSequences;
 };
 } // namespace
+
+LogicalResult AttnVerifier::verifyPages() {
+  // attn_c23: first, as it says which dimensions k and v have.
+  bool isPaged = op.isPaged();
+  int64_t rank = isPaged ? 4 : 3;
+  for (const NamedValue &rows : {k, v})
+    if (rows.type().getRank() != rank)
+      return op->emitOpError("expected ")
+             << rows.name << " of rank " << rank << ' '
+             << (isPaged ? "with" : "without") << " a block_table, got "
+             << rows.type();
+  if (isPaged == static_cast<bool>(cuK.value))
+    return op->emitOpError("expected cu_k or a block_table, got ")
+           << (isPaged ? "both" : "none");
+  if (isPaged && !op.getSequsedK())
+    return op->emitOpError("expected seqused_k with a block_table, got none");
+  return success();
+}
 
 LogicalResult AttnVerifier::verifyWrtCaptures() {
   // attn_grad_c6
@@ -127,17 +149,31 @@ LogicalResult AttnVerifier::verifyTensors() {
            << ", got " << a.extent(dim) << " and " << b.extent(dim);
   };
   // attn_c4, attn_c5, attn_c6
-  if (failed(same(k, v, 0, "number of rows")) ||
-      failed(same(k, v, 1, "number of heads")) ||
-      failed(same(q, k, 2, "head_dim")))
+  if (op.isPaged() && (failed(same(k, v, 0, "number of pages")) ||
+                       failed(same(k, v, 1, "rows in a page"))))
     return failure();
+  if (!op.isPaged() && failed(same(k, v, 0, "number of rows")))
+    return failure();
+  if (failed(same(k, v, getHeadsDim(k.value), "number of heads")))
+    return failure();
+  if (failed(
+          verifyCompatibleShape(q.extent(2), k.extent(getColumnsDim(k.value)))))
+    return op->emitOpError("expected q and k to have the same head_dim, got ")
+           << q.extent(2) << " and " << k.extent(getColumnsDim(k.value));
 
   // attn_c7
-  for (const NamedValue &tensor : {q, k, v})
-    for (auto [dim, what] : {std::pair(1u, "heads"), std::pair(2u, "head_dim")})
+  for (const NamedValue &tensor : {q, k, v}) {
+    std::pair<unsigned, StringRef> extents[] = {
+        {getHeadsDim(tensor.value), "heads"},
+        {getColumnsDim(tensor.value), "head_dim"},
+        {1, "rows in a page"}};
+    // Of q, and without pages, dimension 1 is heads.
+    for (auto [dim, what] :
+         ArrayRef(extents).take_front(tensor.type().getRank() == 4 ? 3 : 2))
       if (tensor.extent(dim) == 0)
         return op->emitOpError("expected positive ")
                << what << " of " << tensor.name << ", got 0";
+  }
 
   // attn_c8
   int64_t kvHeads = op.getKvHeads();
@@ -151,7 +187,10 @@ LogicalResult AttnVerifier::verifyTensors() {
 
 LogicalResult AttnVerifier::verifySequences() {
   // attn_c9
-  SmallVector<NamedValue> integers = {cuK};
+  SmallVector<NamedValue> cus = {cuQ}, integers;
+  if (cuK.value)
+    cus.push_back(cuK);
+  llvm::append_range(integers, ArrayRef(cus).drop_front());
   llvm::append_range(integers, perSequences);
   Type integer = cuQ.type().getElementType();
   for (const NamedValue &other : integers)
@@ -163,28 +202,34 @@ LogicalResult AttnVerifier::verifySequences() {
              << " for " << other.name;
 
   // attn_c10
-  for (const NamedValue &cu : {cuQ, cuK})
+  for (const NamedValue &cu : cus)
     if (cu.extent(0) == 0)
       return op->emitOpError("expected at least one entry in ")
              << cu.name << ", got 0";
-  if (failed(verifyCompatibleShape(cuQ.extent(0), cuK.extent(0))))
+  if (cuK.value && failed(verifyCompatibleShape(cuQ.extent(0), cuK.extent(0))))
     return op->emitOpError("expected cu_q and cu_k to have the same number of "
                            "entries, got ")
            << cuQ.extent(0) << " and " << cuK.extent(0);
 
   // attn_c11
   std::optional<int64_t> sequences;
-  for (const NamedValue &cu : {cuQ, cuK})
+  for (const NamedValue &cu : cus)
     if (ShapedType::isStatic(cu.extent(0)))
       sequences = cu.extent(0) - 1;
-  for (const NamedValue &perSequence : perSequences) {
+  // attn_c24
+  SmallVector<NamedValue> lists(perSequences.begin(), perSequences.end());
+  if (op.isPaged())
+    lists.push_back(blockTable);
+  for (const NamedValue &perSequence : lists) {
     int64_t entries = perSequence.extent(0);
     if (ShapedType::isDynamic(entries))
       continue;
     if (sequences && entries != *sequences)
       return op->emitOpError("expected ")
-             << perSequence.name << " to have one entry for each of the "
-             << *sequences << " sequences, got " << entries;
+             << perSequence.name << " to have one "
+             << (perSequence.type().getRank() == 1 ? "entry" : "row")
+             << " for each of the " << *sequences << " sequences, got "
+             << entries;
     sequences = entries;
   }
   return success();
@@ -234,6 +279,12 @@ LogicalResult AttnVerifier::verifyScoreRegion() {
   // attn_grad_c8
   if (failed(verifyFactorCaptures(op, op.getScoreBody(), op.getWrtCaptures())))
     return failure();
+  // attn_c25
+  for (unsigned number = 0; number < op.getCaptures().size(); ++number)
+    if (op.isPaged() && isKeyTable(op.getScoreBody(), number))
+      return op->emitOpError("expected no table of keys with a block_table, "
+                             "got capture ")
+             << number;
   // attn_c21
   for (auto [number, capture] : llvm::enumerate(op.getCaptures()))
     if (isTable(op.getScoreBody(), number) &&
@@ -251,13 +302,15 @@ LogicalResult AttnVerifier::verifyConstants() {
   if ((cu = getConstantIntegers(cuQ.value)) &&
       failed(verifyConstantCu("cu_seqlens_q", *cu, q.extent(0), "q")))
     return failure();
-  int64_t keys = ShapedType::isStatic(k.extent(0)) ? k.extent(0) : v.extent(0);
-  if ((cu = getConstantIntegers(cuK.value)) &&
-      failed(verifyConstantCu("cu_seqlens_k", *cu, keys, "k")))
-    return failure();
   // attn_c18
   if (failed(verifyConstantSeqused("seqused_q", op.getSequsedQ(),
                                    "cu_seqlens_q", cuQ.value)))
+    return failure();
+  if (op.isPaged())
+    return verifyConstantLengths();
+  int64_t keys = ShapedType::isStatic(k.extent(0)) ? k.extent(0) : v.extent(0);
+  if ((cu = getConstantIntegers(cuK.value)) &&
+      failed(verifyConstantCu("cu_seqlens_k", *cu, keys, "k")))
     return failure();
   return verifyConstantSeqused("seqused_k", op.getSequsedK(), "cu_seqlens_k",
                                cuK.value);
@@ -302,6 +355,22 @@ LogicalResult AttnVerifier::verifyConstantSeqused(StringRef name, Value seqused,
              << name << '[' << i << "] = " << rows << ": expected 0 to " << slot
              << ", the length of the sequence's slot in " << cuName;
   }
+  return success();
+}
+
+LogicalResult AttnVerifier::verifyConstantLengths() {
+  std::optional<SmallVector<int64_t>> used =
+      getConstantIntegers(op.getSequsedK());
+  int64_t pages = blockTable.extent(1);
+  int64_t rows = ShapedType::isStatic(k.extent(1)) ? k.extent(1) : v.extent(1);
+  if (!used || ShapedType::isDynamic(pages) || ShapedType::isDynamic(rows))
+    return success();
+  // attn_c26
+  for (auto [i, length] : llvm::enumerate(*used))
+    if (length < 0 || length > pages * rows)
+      return op->emitOpError("seqused_k[")
+             << i << "] = " << length << ": expected 0 to " << pages * rows
+             << ", the rows of " << pages << " pages of " << rows;
   return success();
 }
 

@@ -16,14 +16,21 @@
 namespace mlir::varlen {
 
 /// Verifies that cu_seqlens, seqused and q_offset have one integer type and as
-/// many entries as there are sequences.
+/// many entries as there are sequences, and that keys are packed or in pages.
 template <typename Op> LogicalResult verifyBatch(Op op) {
   Type integer = op.getCuQ().getType().getElementType();
   int64_t entries = op.getCuQ().getType().getDimSize(0);
-  int64_t keyEntries = op.getCuK().getType().getDimSize(0);
-  if (op.getCuK().getType().getElementType() != integer)
+  bool isPaged = static_cast<bool>(op.getBlockTable());
+  if (isPaged == static_cast<bool>(op.getCuK()))
+    return op.emitOpError("expected cu_k or a block_table, got ")
+           << (isPaged ? "both" : "none");
+  if (isPaged && !op.getSequsedK())
+    return op.emitOpError("expected seqused_k with a block_table, got none");
+  auto keys = cast<ShapedType>((isPaged ? op.getCuQ() : op.getCuK()).getType());
+  int64_t keyEntries = keys.getDimSize(0);
+  if (keys.getElementType() != integer)
     return op.emitOpError("expected cu_q and cu_k of one integer type, got ")
-           << integer << " and " << op.getCuK().getType().getElementType();
+           << integer << " and " << keys.getElementType();
   for (int64_t size : {entries, keyEntries})
     if (size == 0)
       return op.emitOpError("expected at least one entry in cu_q and cu_k, "
@@ -52,6 +59,13 @@ template <typename Op> LogicalResult verifyBatch(Op op) {
              << name << " to have one entry for each of the " << entries - 1
              << " sequences, got " << type.getDimSize(0);
   }
+  if (!isPaged || ShapedType::isDynamic(entries))
+    return success();
+  int64_t tables = op.getBlockTable().getType().getDimSize(0);
+  if (failed(verifyCompatibleShape(tables, entries - 1)))
+    return op.emitOpError("expected block_table to have one row for each of "
+                          "the ")
+           << entries - 1 << " sequences, got " << tables;
   return success();
 }
 

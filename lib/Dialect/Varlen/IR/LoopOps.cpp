@@ -305,11 +305,18 @@ void RowsOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getRows(), "rows");
 }
 
-/// The values of memory of T x H x D are rows of D, of other memory one number.
+/// Whether memory has rows in pages.
+static bool isPaged(Type memory) {
+  auto memref = dyn_cast<MemRefType>(memory);
+  return memref && memref.getRank() == 4;
+}
+
+/// The values of memory of T x H x D are rows of D, in pages, too, of other
+/// memory one number.
 static std::optional<int64_t> getColumns(Type memory) {
   auto memref = dyn_cast<MemRefType>(memory);
-  if (memref && memref.getRank() == 3)
-    return memref.getDimSize(2);
+  if (memref && memref.getRank() >= 3)
+    return memref.getShape().back();
   return std::nullopt;
 }
 
@@ -397,6 +404,17 @@ LogicalResult ReadOp::verify() {
       loop && loop->isAncestor(getSource().getParentRegion()->getParentOp()))
     return emitOpError("expected memory that is defined outside of the loop "
                        "over tiles");
+  // A tile outside of a loop is an argument of a function, of an unknown batch.
+  auto loop = (*this)->getParentOfType<ForTilesOp>();
+  BatchOp batch = loop ? loop.getBatchOp() : BatchOp();
+  bool ofPages = batch && batch.getBlockTable() && isOfVectors() &&
+                 getTile().getType().getAxis() == Axis::Keys;
+  if (batch && isPaged(getSource().getType()) != ofPages)
+    return emitOpError("expected memory ")
+           << (ofPages ? "of pages" : "without pages") << " at "
+           << getTile().getType() << " of a batch "
+           << (batch.getBlockTable() ? "with" : "without")
+           << " a block_table, got " << getSource().getType();
   return verifyRows(*this, getValues(), getSource(), getTile().getType());
 }
 
@@ -414,5 +432,8 @@ LogicalResult WriteOp::verify() {
   }
   if (failed(verifyOtherwise(*this, getOtherwiseAttr(), getValues())))
     return failure();
+  if (isPaged(getDestination().getType()))
+    return emitOpError("expected memory without pages, got ")
+           << getDestination().getType();
   return verifyRows(*this, getValues(), getDestination(), getTile().getType());
 }

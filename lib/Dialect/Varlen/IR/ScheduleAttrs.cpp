@@ -193,6 +193,9 @@ static LogicalResult verifyKernel(AttentionOpInterface op, Attribute schedule) {
   if (op.getElementType().isF64())
     return op->emitOpError("expected elements of f16, bf16 or f32 for ")
            << schedule << ", got " << op.getElementType();
+  if (op.isPaged())
+    return op->emitOpError("expected keys without a block_table for ")
+           << schedule;
   return success();
 }
 

@@ -9,6 +9,7 @@
 #include "TileSpan.h"
 
 #include "AttentionInterface.h"
+#include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -133,7 +134,7 @@ void varlen::getOutTile(OpBuilder &b, Location loc, Value wide,
     resultSizes.assign({sizes[Heads], sizes[Rows]});
     return;
   }
-  OpFoldResult width = tensor::getMixedSize(b, loc, wide, 2);
+  OpFoldResult width = tensor::getMixedSize(b, loc, wide, getColumnsDim(wide));
   resultOffsets.assign({offsets[Rows], offsets[Heads], b.getIndexAttr(0)});
   resultSizes.assign({sizes[Rows], sizes[Heads], width});
 }
@@ -142,7 +143,8 @@ LogicalResult varlen::getOutDomainTile(
     Value wide, unsigned resultNumber, ArrayRef<OpFoldResult> offsets,
     ArrayRef<OpFoldResult> sizes, SmallVectorImpl<OpFoldResult> &domainOffsets,
     SmallVectorImpl<OpFoldResult> &domainSizes) {
-  if (resultNumber == 0 && !isWhole({offsets[2], sizes[2]}, wide, 2))
+  if (resultNumber == 0 &&
+      !isWhole({offsets[2], sizes[2]}, wide, getColumnsDim(wide)))
     return failure();
   // lse is heads x rows, out rows x heads.
   unsigned heads = resultNumber == 0 ? 1 : 0, rows = 1 - heads;

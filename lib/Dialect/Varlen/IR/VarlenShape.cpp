@@ -19,7 +19,8 @@ using namespace mlir::varlen;
 
 RankedTensorType varlen::inferOutType(ShapedType q, ShapedType v) {
   return RankedTensorType::get(
-      {q.getDimSize(0), q.getDimSize(1), v.getDimSize(2)}, q.getElementType());
+      {q.getDimSize(0), q.getDimSize(1), v.getShape().back()},
+      q.getElementType());
 }
 
 RankedTensorType varlen::inferLseType(ShapedType q) {

@@ -8,6 +8,7 @@
 
 #include "ExtentChecks.h"
 
+#include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 #include "varlen/Dialect/Varlen/Transforms/Transforms.h"
 #include "varlen/Runtime/Runtime.h"
 #include "varlen/Support/IndexBuilder.h"
@@ -28,6 +29,14 @@ using namespace mlir::varlen;
 // Rules
 //===----------------------------------------------------------------------===//
 
+RowExtent varlen::getRowExtent(const ExtentOf &of) {
+  constexpr RowExtent packed[] = {RowExtent::Rows, RowExtent::Heads,
+                                  RowExtent::HeadDim};
+  constexpr RowExtent paged[] = {RowExtent::Pages, RowExtent::PageRows,
+                                 RowExtent::Heads, RowExtent::HeadDim};
+  return of.source.type().getRank() == 4 ? paged[of.dim] : packed[of.dim];
+}
+
 SmallVector<ExtentRule> varlen::getExtentRules(AttentionOpInterface op) {
   NamedValue q{"q", op.getQ()}, k{"k", op.getK()}, v{"v", op.getV()};
   SmallVector<ExtentRule> rules;
@@ -39,13 +48,18 @@ SmallVector<ExtentRule> varlen::getExtentRules(AttentionOpInterface op) {
     if (!isStatic(extent) || !isStatic(bound))
       rules.push_back({kind, extent, bound});
   };
-  add(ExtentRule::Same, {v, 0}, {k, 0});
-  add(ExtentRule::Same, {v, 1}, {k, 1});
-  add(ExtentRule::Same, {k, 2}, {q, 2});
+  ExtentOf kvHeads{k, getHeadsDim(k.value)}, headDim{k, getColumnsDim(k.value)},
+      valueDim{v, getColumnsDim(v.value)};
+  // Rows and heads, of keys in pages pages, rows of a page and heads.
+  for (unsigned dim = 0; dim <= kvHeads.dim; ++dim)
+    add(ExtentRule::Same, {v, dim}, {k, dim});
+  add(ExtentRule::Same, headDim, {q, 2});
+  if (op.isPaged())
+    add(ExtentRule::Positive, {k, 1}, {k, 1});
   for (const ExtentOf &extent :
-       {ExtentOf{q, 1}, ExtentOf{q, 2}, ExtentOf{k, 1}, ExtentOf{v, 2}})
+       {ExtentOf{q, 1}, ExtentOf{q, 2}, kvHeads, valueDim})
     add(ExtentRule::Positive, extent, extent);
-  add(ExtentRule::Multiple, {q, 1}, {k, 1});
+  add(ExtentRule::Multiple, {q, 1}, kvHeads);
   if (Value sink = op.getSink())
     add(ExtentRule::Same, {{"sink", sink}, 0}, {q, 1});
   auto addShape = [&](const ShapedByInputs &value, bool isResult) {
@@ -125,6 +139,33 @@ static int64_t numberOf(StringRef name) {
       .Case("dcapture", VARLEN_TENSOR_DCAPTURE);
 }
 
+/// How the runtime numbers a rule about those extents.
+static int64_t numberOf(const ExtentRule &rule) {
+  StringRef name = rule.extent.source.name, of = rule.bound.source.name;
+  auto number = [](int64_t tensor, int64_t extent, int64_t source) -> int64_t {
+    return VARLEN_EXTENT_RULE(tensor, extent, source);
+  };
+  // Tables have entries as what they follow from has a head_dim.
+  if (of == "capture")
+    return number(numberOf(name), VARLEN_EXTENT_HEAD_DIM, numberOf(of));
+  auto pageOf = [](StringRef name) {
+    return name == "k" ? VARLEN_TENSOR_K_PAGE : VARLEN_TENSOR_V_PAGE;
+  };
+  switch (getRowExtent(rule.bound)) {
+  case RowExtent::Rows:
+    return number(numberOf(name), VARLEN_EXTENT_ROWS, numberOf(of));
+  case RowExtent::Heads:
+    return number(numberOf(name), VARLEN_EXTENT_HEADS, numberOf(of));
+  case RowExtent::HeadDim:
+    return number(numberOf(name), VARLEN_EXTENT_HEAD_DIM, numberOf(of));
+  case RowExtent::Pages:
+    return number(numberOf(name), VARLEN_EXTENT_PAGES, numberOf(of));
+  case RowExtent::PageRows:
+    return number(pageOf(name), VARLEN_EXTENT_ROWS, pageOf(of));
+  }
+  llvm_unreachable("unknown extent");
+}
+
 /// Whether both are the same extent of the same value.
 static bool isSameExtent(Value a, Value b) {
   if (a == b)
@@ -141,8 +182,9 @@ ExtentFault varlen::emitExtentFault(ImplicitLocOpBuilder &b,
                                     AttentionOpInterface op) {
   IndexBuilder index{b};
   // One message stands for all rules about numbers of heads.
-  ExtentRule heads{
-      ExtentRule::Multiple, {{"q", op.getQ()}, 1}, {{"k", op.getK()}, 1}};
+  ExtentRule heads{ExtentRule::Multiple,
+                   {{"q", op.getQ()}, 1},
+                   {{"k", op.getK()}, getHeadsDim(op.getK())}};
   struct Check {
     Value holds;
     int64_t rule;
@@ -155,16 +197,10 @@ ExtentFault varlen::emitExtentFault(ImplicitLocOpBuilder &b,
         isSameExtent(check.extent, check.bound))
       continue;
     bool isOfEntries = rule.bound.source.name == "capture";
-    bool isOfHeads =
-        rule.kind != ExtentRule::Same && rule.extent.dim == 1 && !isOfEntries;
-    const ExtentRule &reported = isOfHeads ? heads : rule;
-    // Tables have entries as what they follow from has a head_dim.
-    int64_t dim = isOfEntries ? int64_t(VARLEN_EXTENT_HEAD_DIM)
-                              : static_cast<int64_t>(reported.bound.dim);
-    int64_t number =
-        VARLEN_EXTENT_RULE(numberOf(reported.extent.source.name), dim,
-                           numberOf(reported.bound.source.name));
-    checks.push_back({check.emitHolds(b, rule.kind), number,
+    bool isOfHeads = rule.kind != ExtentRule::Same && !isOfEntries &&
+                     getRowExtent(rule.extent) == RowExtent::Heads;
+    checks.push_back({check.emitHolds(b, rule.kind),
+                      numberOf(isOfHeads ? heads : rule),
                       isOfHeads ? emitExtents(b, heads) : check});
   }
   if (checks.empty())
@@ -200,6 +236,19 @@ FailureOr<Value> varlen::emitExtentReport(ImplicitLocOpBuilder &b,
     scf::YieldOp::create(nested, loc);
   });
   return wrong;
+}
+
+KeyExtents varlen::emitKeyExtents(ImplicitLocOpBuilder &b,
+                                  AttentionOpInterface op) {
+  IndexBuilder index{b};
+  auto dim = [&](Value value, int64_t number) {
+    return linalg::createOrFoldDimOp(b, b.getLoc(), value, number);
+  };
+  Value first = dim(op.getK(), 0);
+  if (!op.isPaged())
+    return {first, Value(), Value()};
+  Value pageRows = dim(op.getK(), 1);
+  return {index.mul(dim(op.getBlockTable(), 1), pageRows), first, pageRows};
 }
 
 FailureOr<Value> varlen::emitReportedChecks(ImplicitLocOpBuilder &b,

@@ -29,6 +29,10 @@ struct ExtentRule {
   ExtentOf extent, bound;
 };
 
+/// What an extent of rows counts, which may be in pages.
+enum class RowExtent { Rows, Heads, HeadDim, Pages, PageRows };
+RowExtent getRowExtent(const ExtentOf &of);
+
 /// The rules between q, k, v and what has its shape from them. Each may rely on
 /// those before it.
 SmallVector<ExtentRule> getExtentRules(AttentionOpInterface op);
@@ -48,6 +52,14 @@ struct ExtentFault {
   Value rule, value, bound;
 };
 ExtentFault emitExtentFault(ImplicitLocOpBuilder &b, AttentionOpInterface op);
+
+/// The extents of keys, as `varlen.batch` has them: the rows that cu_seqlens
+/// must stay within, or of keys in pages the rows that a sequence may have, the
+/// pages, and the rows of each; null without pages.
+struct KeyExtents {
+  Value rows, numPages, pageRows;
+};
+KeyExtents emitKeyExtents(ImplicitLocOpBuilder &b, AttentionOpInterface op);
 
 /// Emits the checks of extents, and a call that reports the first that fails:
 /// whether one does, an i1, or null if there is nothing to check. Fails, with

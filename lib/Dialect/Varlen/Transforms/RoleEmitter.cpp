@@ -33,13 +33,15 @@ RoleEmitter::RoleEmitter(AttentionOpInterface op, OpBuilder &builder)
       scale(changesScores(op.getScoreBody()) ? 1.0 : *op.getScaleValue()) {
   IndexBuilder index{b};
   // Without heads there is nothing to do, and nothing to divide by either.
-  Value kvHeads = index.max(index.dim(op.getK(), 1), 1);
+  Value kvHeads = index.max(index.dim(op.getK(), getHeadsDim(op.getK())), 1);
   Value group = index.max(index.div(index.dim(op.getQ(), 1), kvHeads), 1);
   ExtentFault fault = emitExtentFault(b, op);
-  batch = BatchOp::create(
-      b, op.getCuQ(), op.getCuK(), op.getSequsedQ(), op.getSequsedK(),
-      op.getQOffset(), index.dim(op.getQ(), 0), index.dim(op.getK(), 0),
-      kvHeads, group, fault.rule, fault.value, fault.bound, op.getMask());
+  KeyExtents keys = emitKeyExtents(b, op);
+  batch = BatchOp::create(b, op.getCuQ(), op.getCuK(), op.getSequsedQ(),
+                          op.getSequsedK(), op.getQOffset(), op.getBlockTable(),
+                          keys.numPages, keys.pageRows, index.dim(op.getQ(), 0),
+                          keys.rows, kvHeads, group, fault.rule, fault.value,
+                          fault.bound, op.getMask());
 }
 
 TileType RoleEmitter::tileType(Axis axis, int64_t size, bool byHead) {
@@ -48,7 +50,7 @@ TileType RoleEmitter::tileType(Axis axis, int64_t size, bool byHead) {
 
 RankedTensorType RoleEmitter::rowsOf(Value memory, int64_t rows,
                                      const RoleShape &shape) {
-  int64_t columns = cast<ShapedType>(memory.getType()).getDimSize(2);
+  int64_t columns = shaped(memory).getShape().back();
   return RankedTensorType::get({rows, static_cast<int64_t>(llvm::alignTo(
                                           columns, shape.columnMultiple))},
                                shape.factor);

@@ -39,13 +39,26 @@ public:
     checkExtents();
     checkSequenceCounts();
     checkCuSeqlens("q", op.getCuQ(), op.getSequsedQ(), op.getQ());
-    checkCuSeqlens("k", op.getCuK(), op.getSequsedK(), op.getK());
+    if (op.isPaged())
+      checkPages();
+    else
+      checkCuSeqlens("k", op.getCuK(), op.getSequsedK(), op.getK());
   }
 
 private:
   void checkExtents();
   void checkSequenceCounts();
   void checkCuSeqlens(StringRef side, Value cu, Value seqused, Value packed);
+  void checkUsed(StringRef side, Value used, Value rows, StringRef where);
+  void checkPages();
+  /// For each sequence.
+  void forEach(Value count, function_ref<void(Value)> body) {
+    auto loop =
+        scf::ForOp::create(b, index.constant(0), count, index.constant(1));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    body(loop.getInductionVar());
+  }
 
   void require(Value condition, const Twine &what) {
     cf::AssertOp::create(b, condition, message(op, what.str()));
@@ -59,7 +72,7 @@ private:
       return memref::DimOp::create(b, shaped, dim);
     return tensor::DimOp::create(b, shaped, dim);
   }
-  Value load(Value integers, Value position) {
+  Value load(Value integers, ValueRange position) {
     Value element;
     if (isa<MemRefType>(integers.getType()))
       element = memref::LoadOp::create(b, integers, position);
@@ -88,13 +101,15 @@ private:
 /// What an assertion of `rule` says.
 static std::string describe(const ExtentRule &rule) {
   StringRef name = rule.extent.source.name, of = rule.bound.source.name;
-  bool isOfHeads = rule.extent.dim == 1;
   if (of == "capture")
     return name == of ? "capture must have at least one entry"
                       : (name + " must have as many entries as capture").str();
+  RowExtent extent = getRowExtent(rule.extent);
   if (rule.kind == ExtentRule::Positive)
     return (name + " must have " +
-            (isOfHeads ? "at least one head" : "a positive head_dim"))
+            (extent == RowExtent::Heads      ? "at least one head"
+             : extent == RowExtent::PageRows ? "at least one row in a page"
+                                             : "a positive head_dim"))
         .str();
   if (rule.kind == ExtentRule::Multiple)
     return "query heads must be a multiple of kv heads";
@@ -103,14 +118,17 @@ static std::string describe(const ExtentRule &rule) {
   // q, k and v have no shape from one another: their rules are mutual.
   if (name == "k" || name == "v") {
     constexpr StringLiteral extents[] = {"number of rows", "number of heads",
-                                         "head_dim"};
+                                         "head_dim", "number of pages",
+                                         "rows in a page"};
     return (of + " and " + name + " must have the same " +
-            extents[rule.bound.dim])
+            extents[static_cast<size_t>(extent)])
         .str();
   }
   constexpr StringLiteral meanings[] = {"as many rows as ", "as many heads as ",
                                         "the head_dim of "};
-  return (name + " must have " + meanings[rule.bound.dim] + of).str();
+  return (name + " must have " +
+          meanings[static_cast<size_t>(getRowExtent(rule.bound))] + of)
+      .str();
 }
 
 void Checker::checkExtents() {
@@ -123,46 +141,63 @@ void Checker::checkSequenceCounts() {
   if (ShapedType::isDynamic(extent(cu, 0)))
     require(index.less(0, dim(cu, 0)),
             "cu_seqlens_q must have at least one entry");
-  requireSame(cu, 0, op.getCuK(), 0,
-              "cu_seqlens_q and cu_seqlens_k must have the same number of "
-              "entries");
+  if (!op.isPaged())
+    requireSame(cu, 0, op.getCuK(), 0,
+                "cu_seqlens_q and cu_seqlens_k must have the same number of "
+                "entries");
   for (auto [name, value] : {std::pair("seqused_q", op.getSequsedQ()),
                              std::pair("seqused_k", op.getSequsedK()),
-                             std::pair("q_offset", op.getQOffset())}) {
+                             std::pair("q_offset", op.getQOffset()),
+                             std::pair("block_table", op.getBlockTable())}) {
     if (!value || (ShapedType::isStatic(extent(cu, 0)) &&
                    ShapedType::isStatic(extent(value, 0))))
       continue;
     Value entries = index.add(dim(value, 0), 1);
     require(index.equal(entries, dim(cu, 0)),
-            Twine(name) + " must have one entry for each sequence");
+            Twine(name) + " must have one " +
+                (value == op.getBlockTable() ? "row" : "entry") +
+                " for each sequence");
   }
 }
 
 void Checker::checkCuSeqlens(StringRef side, Value cu, Value seqused,
                              Value packed) {
   std::string name = ("cu_seqlens_" + side).str();
-  Value zero = index.constant(0), one = index.constant(1);
-  require(index.equal(load(cu, zero), 0), name + " must start at 0");
+  require(index.equal(load(cu, index.constant(0)), 0),
+          name + " must start at 0");
   Value sequences = index.sub(dim(cu, 0), 1);
-  auto loop = scf::ForOp::create(b, zero, sequences, one);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    Value sequence = loop.getInductionVar();
+  forEach(sequences, [&](Value sequence) {
     Value next = index.add(sequence, 1);
     Value begin = load(cu, sequence), end = load(cu, next);
     require(index.lessEqual(begin, end), name + " must not decrease");
-    if (seqused) {
-      Value used = load(seqused, sequence);
-      require(index.lessEqual(0, used),
-              "seqused_" + side + " must not be negative");
-      Value slot = index.sub(end, begin);
-      require(index.lessEqual(used, slot),
-              "seqused_" + side + " must fit the sequence's slot");
-    }
-  }
+    if (seqused)
+      checkUsed(side, load(seqused, sequence), index.sub(end, begin),
+                "the sequence's slot");
+  });
   require(index.lessEqual(load(cu, sequences), dim(packed, 0)),
           name + " must end at or before the last row of " + side);
+}
+
+void Checker::checkUsed(StringRef side, Value used, Value rows,
+                        StringRef where) {
+  require(index.lessEqual(0, used),
+          "seqused_" + side + " must not be negative");
+  require(index.lessEqual(used, rows),
+          "seqused_" + side + " must fit " + where);
+}
+
+void Checker::checkPages() {
+  Value table = op.getBlockTable(), pageRows = dim(op.getK(), 1);
+  Value all = dim(op.getK(), 0), width = dim(table, 1);
+  forEach(dim(table, 0), [&](Value sequence) {
+    Value used = load(op.getSequsedK(), sequence);
+    checkUsed("k", used, index.mul(width, pageRows), "the sequence's pages");
+    forEach(index.ceilDiv(used, pageRows), [&](Value slot) {
+      Value page = load(table, {sequence, slot});
+      require(index.both(index.lessEqual(0, page), index.less(page, all)),
+              "block_table must have pages of k where sequences use them");
+    });
+  });
 }
 
 namespace {

@@ -38,18 +38,18 @@ static Value emitRefused(ImplicitLocOpBuilder &b, AttentionOpInterface op) {
         b, MemRefType::get(type.getShape(), type.getElementType()), list,
         /*read_only=*/true);
   };
-  auto rows = [&](Value packed) {
-    return b.createOrFold<tensor::DimOp>(packed, index.constant(0));
-  };
   Value none = index.constant(0);
+  KeyExtents keys = emitKeyExtents(b, op);
   auto tiles = WorkTilesOp::create(
       b,
       MemRefType::get({ShapedType::kDynamic, WorkTilesOp::NumColumns},
                       b.getI64Type()),
       toBuffer(op.getCuQ()), toBuffer(op.getCuK()), toBuffer(op.getSequsedQ()),
-      toBuffer(op.getSequsedK()), toBuffer(op.getQOffset()), rows(op.getQ()),
-      rows(op.getK()), /*kv_heads=*/none, /*group=*/none,
-      MaskAttr::getFull(op.getContext()), /*block_m=*/1);
+      toBuffer(op.getSequsedK()), toBuffer(op.getQOffset()),
+      toBuffer(op.getBlockTable()), keys.numPages, keys.pageRows,
+      b.createOrFold<tensor::DimOp>(op.getQ(), none), keys.rows,
+      /*kv_heads=*/none, /*group=*/none, MaskAttr::getFull(op.getContext()),
+      /*block_m=*/1);
   Value address = memref::ExtractAlignedPointerAsIndexOp::create(b, tiles);
   auto dealloc = memref::DeallocOp::create(b, tiles);
   // Tells the deallocation of buffers, which comes later, that this is done.

@@ -20,7 +20,17 @@ Value RowMap::firstPair(IndexBuilder &index, Value query) const {
 }
 
 Value RowMap::row(IndexBuilder &index, Value pair) const {
+  if (pages)
+    return index.rem(pair, pages.rows);
   return index.add(firstRow, query(index, pair));
+}
+
+Value RowMap::page(IndexBuilder &index, Value memory, Value row) const {
+  // A view of no rows may begin behind the last page.
+  Value column = index.min(index.div(row, pages.rows),
+                           index.sub(index.dim(pages.table, 1), 1));
+  Value entry = index.load(pages.table, ValueRange{firstRow, column});
+  return index.min(index.max(entry, 0), index.sub(index.dim(memory, 0), 1));
 }
 
 Value RowMap::headOf(IndexBuilder &index, Value member) const {

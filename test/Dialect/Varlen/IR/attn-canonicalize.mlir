@@ -349,3 +349,19 @@ func.func @extents_of_gradients(%dout: tensor<?x2x16xf32>, %q: tensor<?x2x16xf32
   %keys = tensor.dim %dk, %c0 : tensor<?x1x16xf32>
   return %keys : index
 }
+
+// -----
+
+// Keys in pages: lists keep the sequences that the table has rows of; a bound that hides
+// none of the keys that fit the pages goes.
+// CHECK-LABEL: func.func @pages
+// CHECK: varlen.attn {{.*}} {mask = #varlen.mask<window = (-1, 3)>} : {{.*}} tensor<3xi32>, tensor<2xi32>, tensor<2x4xi32>
+func.func @pages(%q: tensor<20x4x16xf32>, %k: tensor<?x8x2x16xf32>, %used: tensor<2xi32>,
+                 %table: tensor<2x4xi32>) -> (tensor<20x4x16xf32>, tensor<4x20xf32>) {
+  %cu = arith.constant dense<[0, 20, 20]> : tensor<3xi32>
+  %out, %lse = varlen.attn %q, %k, %k, %cu seqused_k(%used) block_table(%table)
+      {mask = #varlen.mask<window = (52, 3)>}
+      : (tensor<20x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>, tensor<3xi32>,
+         tensor<2xi32>, tensor<2x4xi32>) -> (tensor<20x4x16xf32>, tensor<4x20xf32>)
+  return %out, %lse : tensor<20x4x16xf32>, tensor<4x20xf32>
+}

@@ -25,7 +25,7 @@ func.func @attn_c1_rank(
 func.func @attn_c1_element(
     %q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x16xi8>,
     %cu_q: tensor<3xi32>, %cu_k: tensor<3xi32>) {
-  // expected-error @below {{operand #2 must be rank-3 tensor or memref of f16, bf16, f32 or f64, but got 'tensor<?x2x16xi8>'}}
+  // expected-error @below {{operand #2 must be rank-3 or rank-4 tensor or memref of f16, bf16, f32 or f64, but got 'tensor<?x2x16xi8>'}}
   %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k
       : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xi8>,
          tensor<3xi32>, tensor<3xi32>)
@@ -680,7 +680,7 @@ func.func @attn_c18_slot(
 func.func @attn_c2_one_out(%q: memref<?x4x16xf32>, %cu: memref<3xi32>) {
   // expected-error @below {{expected two outs and no results on memrefs, got 0 results and 1 outs}}
   "varlen.attn"(%q, %q, %q, %cu, %cu, %q) <{
-      operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0, 0, 0, 1, 0, 0>}>
+      operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0, 0, 0, 1, 0, 0, 0>}>
       : (memref<?x4x16xf32>, memref<?x4x16xf32>, memref<?x4x16xf32>,
          memref<3xi32>, memref<3xi32>, memref<?x4x16xf32>) -> ()
   return
@@ -864,7 +864,7 @@ func.func @attn_c22_mask(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>) {
 func.func @attn_c22_generic(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>) {
   // expected-error@+1 {{got 'window': did you mean 'mask'?}}
   %0:2 = "varlen.attn"(%q, %q, %q, %cu, %cu)
-      <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0>}>
+      <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0>}>
       {window = 3 : i64}
       : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<3xi32>,
          tensor<3xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
@@ -969,5 +969,139 @@ func.func @attn_c20_extended(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>) {
         %low, %high = arith.mulsi_extended %i, %j : i32
         varlen.yield %s : f32
       }
+  return
+}
+
+// -----
+
+// Keys in pages without a table.
+func.func @attn_c23_rank(%q: tensor<?x4x16xf32>, %k: tensor<?x8x2x16xf32>, %cu: tensor<3xi32>) {
+  // expected-error @below {{expected k of rank 3 without a block_table, got 'tensor<?x8x2x16xf32>'}}
+  %out, %lse = varlen.attn %q, %k, %k, %cu, %cu
+      : (tensor<?x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>, tensor<3xi32>,
+         tensor<3xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// A table, and values without pages.
+func.func @attn_c23_values(%q: tensor<?x4x16xf32>, %k: tensor<?x8x2x16xf32>,
+                           %v: tensor<?x2x16xf32>, %cu: tensor<3xi32>, %used: tensor<2xi32>,
+                           %table: tensor<2x?xi32>) {
+  // expected-error @below {{expected v of rank 4 with a block_table, got 'tensor<?x2x16xf32>'}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu seqused_k(%used) block_table(%table)
+      : (tensor<?x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x2x16xf32>, tensor<3xi32>,
+         tensor<2xi32>, tensor<2x?xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+func.func @attn_c23_both(%q: tensor<?x4x16xf32>, %k: tensor<?x8x2x16xf32>, %cu: tensor<3xi32>,
+                         %used: tensor<2xi32>, %table: tensor<2x?xi32>) {
+  // expected-error @below {{expected cu_k or a block_table, got both}}
+  %out, %lse = varlen.attn %q, %k, %k, %cu, %cu seqused_k(%used) block_table(%table)
+      : (tensor<?x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>, tensor<3xi32>,
+         tensor<3xi32>, tensor<2xi32>, tensor<2x?xi32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+func.func @attn_c23_none(%q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %cu: tensor<3xi32>) {
+  // expected-error @below {{expected cu_k or a block_table, got none}}
+  %out, %lse = varlen.attn %q, %k, %k, %cu
+      : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xf32>, tensor<3xi32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// How many keys a sequence has, nothing else says.
+func.func @attn_c23_lengths(%q: tensor<?x4x16xf32>, %k: tensor<?x8x2x16xf32>,
+                            %cu: tensor<3xi32>, %table: tensor<2x?xi32>) {
+  // expected-error @below {{expected seqused_k with a block_table, got none}}
+  %out, %lse = varlen.attn %q, %k, %k, %cu block_table(%table)
+      : (tensor<?x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>, tensor<3xi32>,
+         tensor<2x?xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+func.func @attn_c24(%q: tensor<?x4x16xf32>, %k: tensor<?x8x2x16xf32>, %cu: tensor<3xi32>,
+                    %used: tensor<?xi32>, %table: tensor<3x?xi32>) {
+  // expected-error @below {{expected block_table to have one row for each of the 2 sequences, got 3}}
+  %out, %lse = varlen.attn %q, %k, %k, %cu seqused_k(%used) block_table(%table)
+      : (tensor<?x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>, tensor<3xi32>,
+         tensor<?xi32>, tensor<3x?xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// In pages a key has no row of its own that a table of keys could have.
+func.func @attn_c25(%q: tensor<?x4x16xf32>, %k: tensor<?x8x2x16xf32>, %cu: tensor<3xi32>,
+                    %used: tensor<2xi32>, %table: tensor<2x?xi32>, %bias: tensor<4x?xf32>) {
+  // expected-error @below {{expected no table of keys with a block_table, got capture 0}}
+  %out, %lse = varlen.attn %q, %k, %k, %cu seqused_k(%used) captures(%bias) block_table(%table)
+      : (tensor<?x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>, tensor<3xi32>,
+         tensor<2xi32>, tensor<4x?xf32>, tensor<2x?xi32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+      score (%score: f32, %query: i32, %key: i32, %row: !varlen.table<f32, keys>) {
+        %b = varlen.lookup %row[%key] : !varlen.table<f32, keys>
+        %new = arith.addf %score, %b : f32
+        varlen.yield %new : f32
+      }
+  return
+}
+
+// -----
+
+func.func @attn_c26(%q: tensor<?x4x16xf32>, %k: tensor<?x8x2x16xf32>, %cu: tensor<3xi32>,
+                    %table: tensor<2x5xi32>) {
+  %used = arith.constant dense<[40, 41]> : tensor<2xi32>
+  // expected-error @below {{seqused_k[1] = 41: expected 0 to 40, the rows of 5 pages of 8}}
+  %out, %lse = varlen.attn %q, %k, %k, %cu seqused_k(%used) block_table(%table)
+      : (tensor<?x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>, tensor<3xi32>,
+         tensor<2xi32>, tensor<2x5xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+func.func @attn_c4_pages(%q: tensor<?x4x16xf32>, %k: tensor<6x8x2x16xf32>,
+                         %v: tensor<5x8x2x16xf32>, %cu: tensor<3xi32>, %used: tensor<2xi32>,
+                         %table: tensor<2x?xi32>) {
+  // expected-error @below {{expected k and v to have the same number of pages, got 6 and 5}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu seqused_k(%used) block_table(%table)
+      : (tensor<?x4x16xf32>, tensor<6x8x2x16xf32>, tensor<5x8x2x16xf32>, tensor<3xi32>,
+         tensor<2xi32>, tensor<2x?xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+func.func @attn_c4_page_rows(%q: tensor<?x4x16xf32>, %k: tensor<?x8x2x16xf32>,
+                             %v: tensor<?x4x2x16xf32>, %cu: tensor<3xi32>,
+                             %used: tensor<2xi32>, %table: tensor<2x?xi32>) {
+  // expected-error @below {{expected k and v to have the same rows in a page, got 8 and 4}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu seqused_k(%used) block_table(%table)
+      : (tensor<?x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x4x2x16xf32>, tensor<3xi32>,
+         tensor<2xi32>, tensor<2x?xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+func.func @attn_c7_page(%q: tensor<?x4x16xf32>, %k: tensor<?x0x2x16xf32>, %cu: tensor<3xi32>,
+                        %used: tensor<2xi32>, %table: tensor<2x?xi32>) {
+  // expected-error @below {{expected positive rows in a page of k, got 0}}
+  %out, %lse = varlen.attn %q, %k, %k, %cu seqused_k(%used) block_table(%table)
+      : (tensor<?x4x16xf32>, tensor<?x0x2x16xf32>, tensor<?x0x2x16xf32>, tensor<3xi32>,
+         tensor<2xi32>, tensor<2x?xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
   return
 }

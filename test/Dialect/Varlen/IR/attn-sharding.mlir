@@ -117,3 +117,18 @@ func.func @too_few(%q: tensor<8x6x16xf32>, %k: tensor<8x2x16xf32>, %v: tensor<8x
   %out, %lse = varlen.attn %own, %k, %v, %cu, %cu : (tensor<8x6x16xf32>, tensor<8x2x16xf32>, tensor<8x2x16xf32>, tensor<3xi32>, tensor<3xi32>) -> (tensor<8x6x16xf32>, tensor<6x8xf32>)
   return %out, %lse : tensor<8x6x16xf32>, tensor<6x8xf32>
 }
+
+// -----
+
+// Heads of keys in pages.
+
+shard.grid @grid(shape = 2)
+// CHECK-LABEL: @pages
+// CHECK-SAME: %[[Q:[^:]*]]: tensor<8x2x16xf32>, %[[K:[^:]*]]: tensor<6x8x1x16xf32>, %[[CU:[^:]*]]: tensor<3xi32>, %[[USED:[^:]*]]: tensor<2xi32>, %[[TABLE:[^:]*]]: tensor<2x3xi32>
+// CHECK-NEXT: varlen.attn %[[Q]], %[[K]], %[[K]], %[[CU]] seqused_k(%[[USED]]) block_table(%[[TABLE]]) {{.*}} -> (tensor<8x2x16xf32>, tensor<2x8xf32>)
+func.func @pages(%q: tensor<8x4x16xf32>, %k: tensor<6x8x2x16xf32>, %cu: tensor<3xi32>, %used: tensor<2xi32>, %table: tensor<2x3xi32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>) {
+  %heads = shard.sharding @grid split_axes = [[], [0]] : !shard.sharding
+  %own = shard.shard %q to %heads annotate_for_users : tensor<8x4x16xf32>
+  %out, %lse = varlen.attn %own, %k, %k, %cu seqused_k(%used) block_table(%table) {mask = #varlen.mask<causal>} : (tensor<8x4x16xf32>, tensor<6x8x2x16xf32>, tensor<6x8x2x16xf32>, tensor<3xi32>, tensor<2xi32>, tensor<2x3xi32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+  return %out, %lse : tensor<8x4x16xf32>, tensor<4x8xf32>
+}

@@ -97,3 +97,30 @@ func.func @constants(%q: tensor<8x4x16xf32>) {
       -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
   return
 }
+
+// Keys in pages: no cu_k, and the table is the last operand.
+// CHECK-LABEL: func.func @pages
+// CHECK-SAME: %[[USED:[a-z0-9]+]]: tensor<?xi32>, %[[TABLE:[a-z0-9]+]]: tensor<?x?xi32>, %[[CAPTURE:[a-z0-9]+]]: tensor<8xf32>
+// CHECK: varlen.attn %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} seqused_k(%[[USED]]) block_table(%[[TABLE]]) :
+// CHECK-SAME: (tensor<?x8x64xbf16>, tensor<?x16x2x64xbf16>, tensor<?x16x2x32xbf16>, tensor<?xi32>, tensor<?xi32>, tensor<?x?xi32>)
+// CHECK-SAME: -> (tensor<?x8x32xbf16>, tensor<8x?xf32>)
+// CHECK: varlen.attn_into %{{.*}} seqused_k(%[[USED]]) captures(%[[CAPTURE]]) block_table(%[[TABLE]]) outs(
+func.func @pages(%q: tensor<?x8x64xbf16>, %k: tensor<?x16x2x64xbf16>, %v: tensor<?x16x2x32xbf16>,
+                 %cu: tensor<?xi32>, %used: tensor<?xi32>, %table: tensor<?x?xi32>,
+                 %capture: tensor<8xf32>) -> (tensor<?x8x32xbf16>, tensor<8x?xf32>) {
+  %out, %lse = varlen.attn %q, %k, %v, %cu block_table(%table) seqused_k(%used)
+      : (tensor<?x8x64xbf16>, tensor<?x16x2x64xbf16>, tensor<?x16x2x32xbf16>,
+         tensor<?xi32>, tensor<?xi32>, tensor<?x?xi32>)
+      -> (tensor<?x8x32xbf16>, tensor<8x?xf32>)
+  %0:2 = varlen.attn_into %q, %k, %v, %cu captures(%capture) block_table(%table)
+      seqused_k(%used) outs(%out, %lse)
+      : (tensor<?x8x64xbf16>, tensor<?x16x2x64xbf16>, tensor<?x16x2x32xbf16>,
+         tensor<?xi32>, tensor<?xi32>, tensor<?x8x32xbf16>, tensor<8x?xf32>, tensor<8xf32>,
+         tensor<?x?xi32>)
+      -> (tensor<?x8x32xbf16>, tensor<8x?xf32>)
+      score (%score: f32, %query: i32, %key: i32, %gain: f32) {
+        %new = arith.mulf %score, %gain : f32
+        varlen.yield %new : f32
+      }
+  return %0#0, %0#1 : tensor<?x8x32xbf16>, tensor<8x?xf32>
+}

@@ -55,8 +55,8 @@ def check_newest(text):
         clause
         for clause in (
             "seqused_q(", "seqused_k(", "q_offset(", "sink(", "dlse(", "outs(", "captures(",
-            "scale =", "wrt_captures =", "#varlen.mask<", "#varlen.chunk_mask<", "top_left",
-            "!varlen.table<", "memref<",
+            "block_table(", "scale =", "wrt_captures =", "#varlen.mask<", "#varlen.chunk_mask<",
+            "top_left", "!varlen.table<", "memref<",
         )
         if clause not in words
     ]  # fmt: skip

@@ -541,3 +541,73 @@ func.func @parts_other_state(%t: !varlen.tile<queries(64)>, %a: tensor<4x4xf32>)
   }
   return
 }
+
+// -----
+
+func.func @batch_both(%cu: memref<?xi32>, %table: memref<?x?xi32>, %n: index) {
+  // expected-error@+1 {{expected cu_k or a block_table, got both}}
+  %batch = varlen.batch %cu, %cu block_table(%table : memref<?x?xi32>, %n, %n) rows(%n, %n)
+      heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  return
+}
+
+// -----
+
+func.func @batch_lengths(%cu: memref<?xi32>, %table: memref<?x?xi32>, %n: index) {
+  // expected-error@+1 {{expected seqused_k with a block_table, got none}}
+  %batch = varlen.batch %cu block_table(%table : memref<?x?xi32>, %n, %n) rows(%n, %n)
+      heads(%n, %n) mask <full> : memref<?xi32>
+  return
+}
+
+// -----
+
+func.func @batch_table(%cu: memref<4xi32>, %used: memref<3xi32>, %table: memref<4x?xi32>,
+                       %n: index) {
+  // expected-error@+1 {{expected block_table to have one row for each of the 3 sequences, got 4}}
+  %batch = varlen.batch %cu seqused_k(%used : memref<3xi32>)
+      block_table(%table : memref<4x?xi32>, %n, %n) rows(%n, %n) heads(%n, %n) mask <full>
+      : memref<4xi32>
+  return
+}
+
+// -----
+
+func.func @read_pages(%cu: memref<?xi32>, %n: index, %K: memref<?x8x4x40xbf16>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full>
+      : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "dk" %t of keys(64) in %batch {
+    // expected-error@+1 {{expected memory without pages at '!varlen.tile<keys(64)>' of a batch without a block_table, got 'memref<?x8x4x40xbf16>'}}
+    %k = varlen.read %K at %t : memref<?x8x4x40xbf16>, !varlen.tile<keys(64)> -> tensor<64x40xbf16>
+  }
+  return
+}
+
+// -----
+
+func.func @read_no_pages(%cu: memref<?xi32>, %used: memref<?xi32>, %table: memref<?x?xi32>,
+                         %n: index, %K: memref<?x4x40xbf16>) {
+  %batch = varlen.batch %cu seqused_k(%used : memref<?xi32>)
+      block_table(%table : memref<?x?xi32>, %n, %n) rows(%n, %n) heads(%n, %n) mask <full>
+      : memref<?xi32>
+  varlen.for_tiles "dk" %t of keys(64) in %batch {
+    // expected-error@+1 {{expected memory of pages at '!varlen.tile<keys(64)>' of a batch with a block_table, got 'memref<?x4x40xbf16>'}}
+    %k = varlen.read %K at %t : memref<?x4x40xbf16>, !varlen.tile<keys(64)> -> tensor<64x40xbf16>
+  }
+  return
+}
+
+// -----
+
+func.func @write_pages(%cu: memref<?xi32>, %used: memref<?xi32>, %table: memref<?x?xi32>,
+                       %n: index, %K: memref<?x8x4x40xbf16>, %k: tensor<64x40xbf16>) {
+  %batch = varlen.batch %cu seqused_k(%used : memref<?xi32>)
+      block_table(%table : memref<?x?xi32>, %n, %n) rows(%n, %n) heads(%n, %n) mask <full>
+      : memref<?xi32>
+  varlen.for_tiles "dk" %t of keys(64) in %batch {
+    // expected-error@+1 {{expected memory without pages, got 'memref<?x8x4x40xbf16>'}}
+    varlen.write %k to %K at %t otherwise (0.0)
+        : tensor<64x40xbf16> -> memref<?x8x4x40xbf16>, !varlen.tile<keys(64)>
+  }
+  return
+}

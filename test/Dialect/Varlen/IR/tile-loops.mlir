@@ -199,3 +199,21 @@ func.func @finish_kq(%acc: tensor<24x64xf32>, %m: tensor<1x64xf32>) -> tensor<64
   %out, %lse = varlen.online_finish kq %acc, %m, %m scale 0.125 : tensor<24x64xf32>, tensor<1x64xf32>
   return %out : tensor<64x24xf32>
 }
+
+// Keys in pages: memory of rank 4, at keys alone.
+// CHECK-LABEL: @pages
+func.func @pages(%cu: memref<?xi32>, %used: memref<?xi32>, %table: memref<?x?xi32>, %n: index,
+                 %Q: memref<?x16x40xbf16>, %K: memref<?x8x4x40xbf16>) {
+  // CHECK: varlen.batch %{{.*}} seqused_k(%{{.*}} : memref<?xi32>) block_table(%{{.*}} : memref<?x?xi32>, %{{.*}}, %{{.*}}) rows
+  // CHECK-SAME: mask <full> : memref<?xi32>{{$}}
+  %batch = varlen.batch %cu block_table(%table : memref<?x?xi32>, %n, %n)
+      seqused_k(%used : memref<?xi32>) rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>
+  varlen.for_tiles "out" %t of queries(128) in %batch {
+    %q = varlen.read %Q at %t : memref<?x16x40xbf16>, !varlen.tile<queries(128)> -> tensor<128x48xbf16>
+    varlen.for_blocks %b of keys(64) meeting %t : !varlen.tile<queries(128)> {
+      // CHECK: varlen.read %{{.*}} at %{{.*}} : memref<?x8x4x40xbf16>, <keys(64)> -> tensor<64x48xbf16>
+      %k = varlen.read %K at %b : memref<?x8x4x40xbf16>, !varlen.tile<keys(64)> -> tensor<64x48xbf16>
+    }
+  }
+  return
+}

@@ -22,3 +22,15 @@ func.func @options(%cu: memref<?xi64>, %list: memref<?xi64>, %n: index) {
          index, index, index, index) -> memref<?x10xi64>
   return
 }
+
+// Of keys in pages.
+// CHECK-LABEL: func.func @pages
+// CHECK: varlen.work_tiles %{{.*}} seqused_k(%{{.*}}) block_table(%{{.*}}, %{{.*}}, %{{.*}}) rows(
+// CHECK-SAME: (memref<?xi64>, memref<?xi64>, memref<?x?xi32>, index, index, index, index, index, index) -> memref<?x10xi64>
+func.func @pages(%cu: memref<?xi64>, %used: memref<?xi64>, %table: memref<?x?xi32>, %n: index) {
+  %tiles = varlen.work_tiles %cu block_table(%table, %n, %n) seqused_k(%used)
+      rows(%n, %n) heads(%n, %n) mask <full> block_m 48
+      : (memref<?xi64>, memref<?xi64>, memref<?x?xi32>, index, index, index, index, index,
+         index) -> memref<?x10xi64>
+  return
+}

@@ -270,3 +270,14 @@ func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
   %y = bufferization.to_tensor %m restrict : memref<4xf32> to tensor<4xf32>
   return %y : tensor<4xf32>
 }
+
+// -----
+
+func.func @f(%q: tensor<?x4x8xf32>, %k: tensor<?x8x2x8xf32>, %cu: tensor<?xi32>,
+             %used: tensor<?xi32>, %table: tensor<?x?xi32>) -> tensor<?x4x8xf32> {
+  // expected-error @below {{expected keys without a block_table to differentiate: pages have no gradient}}
+  %out, %lse = varlen.attn %q, %k, %k, %cu seqused_k(%used) block_table(%table)
+    : (tensor<?x4x8xf32>, tensor<?x8x2x8xf32>, tensor<?x8x2x8xf32>, tensor<?xi32>,
+       tensor<?xi32>, tensor<?x?xi32>) -> (tensor<?x4x8xf32>, tensor<4x?xf32>)
+  return %out : tensor<?x4x8xf32>
+}

@@ -123,3 +123,23 @@ func.func @into(%q: tensor<?x2x4xf32>, %cu: tensor<?xi32>, %o: tensor<?x2x4xf32>
       -> (tensor<?x2x4xf32>, tensor<2x?xf32>)
   return %out : tensor<?x2x4xf32>
 }
+
+// -----
+
+// Keys in pages: the list is that of the tiles, whose making checks the table.
+
+// CHECK-LABEL: func @pages(
+// CHECK-SAME:    %[[K:[a-z0-9]+]]: tensor<?x8x2x8xf32>
+// CHECK-SAME:    %[[TABLE:[a-z0-9]+]]: tensor<?x?xi32>)
+// CHECK-DAG:     %[[PAGES:.*]] = tensor.dim %[[K]], %{{.*}}
+// CHECK-DAG:     %[[WIDTH:.*]] = tensor.dim %[[TABLE]], %{{.*}}
+// CHECK:         %[[ROWS:.*]] = arith.muli %[[WIDTH]], %c8
+// CHECK:         %[[BUFFER:.*]] = bufferization.to_buffer %[[TABLE]] read_only
+// CHECK:         varlen.work_tiles %{{.*}} block_table(%[[BUFFER]], %[[PAGES]], %c8{{[^)]*}}) rows(%{{.*}}, %[[ROWS]]) heads(%c0{{.*}}, %c0{{.*}})
+func.func @pages(%q: tensor<?x4x8xf32>, %k: tensor<?x8x2x8xf32>, %cu: tensor<?xi32>,
+                 %used: tensor<?xi32>, %table: tensor<?x?xi32>) -> tensor<?x4x8xf32> {
+  %out, %lse = varlen.attn %q, %k, %k, %cu seqused_k(%used) block_table(%table)
+    : (tensor<?x4x8xf32>, tensor<?x8x2x8xf32>, tensor<?x8x2x8xf32>, tensor<?xi32>,
+       tensor<?xi32>, tensor<?x?xi32>) -> (tensor<?x4x8xf32>, tensor<4x?xf32>)
+  return %out : tensor<?x4x8xf32>
+}

@@ -214,6 +214,8 @@ struct AttnOptions {
   /// Null: 1/sqrt(D).
   FloatAttr scale;
   Value sequsedQ, sequsedK, qOffset, sink;
+  /// Of keys in pages, which have no cu_k: N x pages.
+  Value blockTable;
 };
 
 /// A tile in memory.

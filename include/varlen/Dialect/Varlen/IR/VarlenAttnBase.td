@@ -19,6 +19,8 @@ include "mlir/Interfaces/TilingInterface.td"
 include "mlir/IR/OpAsmInterface.td"
 
 def Varlen_Packed : Varlen_Shaped<Varlen_Float, 3>;
+def Varlen_KeyRows : Varlen_RowsOrPages<Varlen_Float>;
+def Varlen_BlockTable : Varlen_Shaped<I32, 2>;
 def Varlen_CuSeqlens : Varlen_Shaped<Varlen_Index, 1>;
 def Varlen_Sink : Varlen_Shaped<Varlen_ComputeFloat, 1>;
 def Varlen_Lse : Varlen_Shaped<Varlen_ComputeFloat, 2>;
@@ -100,10 +102,10 @@ class Varlen_AttnOpBase<string mnemonic, list<Trait> traits>
           "isOpFusableWithProducerSlices"]>], traits)> {
   dag inputs = (ins
     Arg<Varlen_Packed, "queries, Tq x Hq x D">:$q,
-    Arg<Varlen_Packed, "keys, Tk x Hkv x D">:$k,
-    Arg<Varlen_Packed, "values, Tk x Hkv x Dv">:$v,
+    Arg<Varlen_KeyRows, "keys, Tk x Hkv x D, or in pages P x page x Hkv x D">:$k,
+    Arg<Varlen_KeyRows, "values, Tk x Hkv x Dv, or in pages P x page x Hkv x Dv">:$v,
     Arg<Varlen_CuSeqlens, "first query row of each sequence, and the end: N+1">:$cu_q,
-    Arg<Varlen_CuSeqlens, "first key row of each sequence, and the end: N+1">:$cu_k,
+    Arg<Optional<Varlen_CuSeqlens>, "first key row of each sequence, and the end: N+1; none of keys in pages">:$cu_k,
     Arg<Optional<Varlen_CuSeqlens>, "query rows in use of each sequence: N">:$seqused_q,
     Arg<Optional<Varlen_CuSeqlens>, "keys in use of each sequence: N">:$seqused_k,
     Arg<Optional<Varlen_CuSeqlens>, "added to the position of each query of a sequence: N">:$q_offset,
@@ -111,7 +113,7 @@ class Varlen_AttnOpBase<string mnemonic, list<Trait> traits>
   let extraClassDefinition = sharedDefinition # [{
     SmallVector<Value> $cppClass::getInputSlots() {
       return {getQ(), getK(), getV(), getCuQ(), getCuK(), getSequsedQ(),
-              getSequsedK(), getQOffset(), getSink()};
+              getSequsedK(), getQOffset(), getSink(), getBlockTable()};
     }
     ArrayRef<int64_t> $cppClass::getWrtCaptures() { return {}; }
     SmallVector<ShapedByInputs> $cppClass::getShapedInputs() {
@@ -245,9 +247,14 @@ class Varlen_AttnGradOpBase<string mnemonic, list<Trait> traits>
   }];
 }
 
-/// What the score region reads; the last operands, as they came last.
+/// What the score region reads; behind the operands that came before.
 defvar Varlen_Captures = (ins
     Arg<Variadic<Varlen_Capture>, "what the score region reads, Hq or Hq x Tq, or tables of rows of M: Hq x M or Hq x Tq x M">:$captures);
+
+/// Where keys in pages are; the last operand, as it came last: files of older
+/// versions have no segment for it.
+defvar Varlen_Pages = (ins
+    Arg<Optional<Varlen_BlockTable>, "the pages of each sequence: N x pages">:$block_table);
 
 /// The mask and the scale, which follow the operands.
 defvar Varlen_MaskAndScale = (ins

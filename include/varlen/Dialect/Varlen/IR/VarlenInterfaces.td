@@ -22,12 +22,18 @@ def Varlen_AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
   let cppNamespace = "::mlir::varlen";
   let methods = [
     InterfaceMethod<"Queries, Tq x Hq x D.", "::mlir::Value", "getQ">,
-    InterfaceMethod<"Keys, Tk x Hkv x D.", "::mlir::Value", "getK">,
-    InterfaceMethod<"Values, Tk x Hkv x Dv.", "::mlir::Value", "getV">,
+    InterfaceMethod<"Keys, Tk x Hkv x D, or in pages P x page x Hkv x D.",
+                    "::mlir::Value", "getK">,
+    InterfaceMethod<"Values, Tk x Hkv x Dv, or in pages P x page x Hkv x Dv.",
+                    "::mlir::Value", "getV">,
     InterfaceMethod<"First query row of each sequence, and the end: N+1.",
                     "::mlir::Value", "getCuQ">,
-    InterfaceMethod<"First key row of each sequence, and the end: N+1.",
+    InterfaceMethod<"First key row of each sequence, and the end: N+1; null of "
+                    "keys in pages.",
                     "::mlir::Value", "getCuK">,
+    InterfaceMethod<"The pages of each sequence, N x pages, or null.",
+                    "::mlir::Value", "getBlockTable", (ins), [{}],
+                    [{ return {}; }]>,
     InterfaceMethod<"Query rows in use of each sequence, or null.",
                     "::mlir::Value", "getSequsedQ">,
     InterfaceMethod<"Keys in use of each sequence, or null.",
@@ -44,7 +50,8 @@ def Varlen_AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
                     "::mlir::FloatAttr", "getScaleAttr">,
     InterfaceMethod<[{
         The operands that are read, in the order of the operation; null where an
-        optional one is absent. Without the captures.
+        optional one is absent. Without the captures; a block_table, which comes
+        behind these, is the last.
       }], "::llvm::SmallVector<::mlir::Value>", "getInputSlots">,
     InterfaceMethod<"What the score region reads, Hq or Hq x Tq.",
                     "::mlir::OperandRange", "getCaptures">,
@@ -83,6 +90,8 @@ def Varlen_AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
     int64_t getKvHeads();
     int64_t getHeadDim();
     int64_t getValueHeadDim();
+    /// Whether keys and values are in pages.
+    bool isPaged() { return static_cast<bool>(getBlockTable()); }
     /// Whether the type of some operand has a dynamic head_dim. A static one of
     /// another operand does not help: tiles are made from the type of each.
     bool hasDynamicHeadDim();

@@ -19,9 +19,10 @@ include "varlen/Dialect/Varlen/IR/VarlenOpBase.td"
 include "varlen/Dialect/Varlen/IR/VarlenTypes.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 
-/// What has rows: T x H x D, H x T, H, or scratch.
+/// What has rows: T x H x D, P x page x H x D, H x T, H, or scratch.
 def Varlen_RowMemory : AnyTypeOf<[
-  Varlen_MemRef<Varlen_Float, 3>, Varlen_MemRef<Varlen_ComputeFloat, 2>,
+  Varlen_MemRef<Varlen_Float, 3>, Varlen_MemRef<Varlen_Float, 4>,
+  Varlen_MemRef<Varlen_ComputeFloat, 2>,
   Varlen_MemRef<Varlen_ComputeFloat, 1>, Varlen_RowsType]>;
 
 //===----------------------------------------------------------------------===//
@@ -36,7 +37,8 @@ def Varlen_BatchOp : Varlen_Op<"batch", [
     The one operation of the tile loops that reads cu_seqlens. Operands are those
     of `varlen.attn`; `rows(tq, tk)` are the extents that cu_seqlens must stay
     within, `heads(kv_heads, group)` the kv heads and the query heads to each, at
-    least 1.
+    least 1. Of keys in pages `block_table(table, num_pages, page_rows)` says where
+    they are, and tk is how many rows the pages of a sequence have.
 
     If cu_seqlens are bad, no loop over tiles of the batch visits any, and the
     runtime of the target keeps the message. The same holds for an extent that
@@ -52,22 +54,25 @@ def Varlen_BatchOp : Varlen_Op<"batch", [
   }];
   let arguments = (ins
     Varlen_MemRef<Varlen_Index, 1>:$cu_q,
-    Varlen_MemRef<Varlen_Index, 1>:$cu_k,
+    Optional<Varlen_MemRef<Varlen_Index, 1>>:$cu_k,
     Optional<Varlen_MemRef<Varlen_Index, 1>>:$seqused_q,
     Optional<Varlen_MemRef<Varlen_Index, 1>>:$seqused_k,
     Optional<Varlen_MemRef<Varlen_Index, 1>>:$q_offset,
+    Optional<Varlen_MemRef<I32, 2>>:$block_table,
+    Optional<Index>:$num_pages, Optional<Index>:$page_rows,
     Index:$tq, Index:$tk, Index:$kv_heads, Index:$group,
     Optional<Index>:$rule, Optional<Index>:$value, Optional<Index>:$bound,
     Varlen_MaskAttrInterface:$mask);
   let results = (outs Varlen_BatchType:$batch);
   let assemblyFormat = [{
-    $cu_q `,` $cu_k
+    $cu_q (`,` $cu_k^)?
     oilist( `seqused_q` `(` $seqused_q `:` type($seqused_q) `)`
           | `seqused_k` `(` $seqused_k `:` type($seqused_k) `)`
-          | `q_offset` `(` $q_offset `:` type($q_offset) `)` )
+          | `q_offset` `(` $q_offset `:` type($q_offset) `)`
+          | `block_table` `(` $block_table `:` type($block_table) `,` $num_pages `,` $page_rows `)` )
     `rows` `(` $tq `,` $tk `)` `heads` `(` $kv_heads `,` $group `)`
     (`fault` `(` $rule^ `,` $value `,` $bound `)`)?
-    `mask` custom<Mask>($mask) attr-dict `:` type($cu_q) `,` type($cu_k)
+    `mask` custom<Mask>($mask) attr-dict `:` type($cu_q) (`,` type($cu_k)^)?
   }];
   let hasVerifier = 1;
 }
@@ -276,7 +281,8 @@ def Varlen_FreeRowsOp : Varlen_Op<"free_rows"> {
 def Varlen_ReadOp : Varlen_Op<"read"> {
   let summary = "The rows of a tile, as values";
   let description = [{
-    From memory of T x H x D: a row for each row of the tile, as it is or in the
+    From memory of T x H x D, or, at keys of a batch with a block_table, of
+    P x page x H x D: a row for each row of the tile, as it is or in the
     type that its products accumulate in; columns past D are 0. From memory of H x T, from H values (one for each head) or from scratch: a
     value for each row, as R x 1 or 1 x R, with a result for each value that
     scratch has of a row. Rows that are not in use are `otherwise`, a number for
@@ -302,7 +308,7 @@ def Varlen_ReadOp : Varlen_Op<"read"> {
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// Whether it reads rows of T x H x D.
+    /// Whether it reads rows, of D columns each.
     bool isOfVectors();
   }];
 }

@@ -31,6 +31,10 @@ class Varlen_MemRef<Type element, int rank>
 class Varlen_Shaped<Type element, int rank>
     : AnyTypeOf<[TensorRankOf<[element], [rank]>, MemRefRankOf<[element], [rank]>],
                 "rank-" # rank # " tensor or memref of " # element.summary>;
+/// Rows of T x H x D, or in pages, P x page x H x D.
+class Varlen_RowsOrPages<Type element>
+    : AnyTypeOf<[TensorRankOf<[element], [3, 4]>, MemRefRankOf<[element], [3, 4]>],
+                "rank-3 or rank-4 tensor or memref of " # element.summary>;
 /// A value of tile loops and of steps: the type alone says what it is.
 def Varlen_Tile : Varlen_Tensor<Varlen_Float, 2>;
 

@@ -53,6 +53,12 @@ def Varlen_AttnOp : Varlen_AttnOpBase<"attn", [
     sequence of Lq queries are themselves a sequence, with the offset `y - Lq`
     under a `bottom_right` mask and `x` under a `top_left` one.
 
+    Keys and values may be in pages instead: `k` is P x page x Hkv x D, `v`
+    P x page x Hkv x Dv, and there is no `cu_k`. Key j of sequence s is row
+    `j mod page` of page `block_table[s, j div page]`; `block_table` is N x pages of
+    i32, and `seqused_k` says how many keys a sequence has. No other entry is used
+    and no other row is read. docs/pages.md has more.
+
     A row that sees no key has out = 0 and lse = -inf (lse = sink with a sink);
     out = 0 and lse = -inf also for every row that is no query of a sequence
     (past `cu_q[N]`, or past the used rows of its slot), whatever the sink.
@@ -92,6 +98,11 @@ def Varlen_AttnOp : Varlen_AttnOpBase<"attn", [
            memref<9xi32>, memref<9xi32>, memref<8xi32>, memref<4xf32>,
            memref<?x4x64xf32>, memref<4x?xf32>) -> ()
 
+    %out, %lse = varlen.attn %q, %k, %v, %cu seqused_k(%used) block_table(%table)
+        : (tensor<?x8x64xbf16>, tensor<?x16x2x64xbf16>, tensor<?x16x2x64xbf16>,
+           tensor<?xi32>, tensor<?xi32>, tensor<?x?xi32>)
+        -> (tensor<?x8x64xbf16>, tensor<8x?xf32>)
+
     %out, %lse = varlen.attn %q, %k, %v, %cu, %cu captures(%gains)
         : (tensor<?x8x64xbf16>, tensor<?x2x64xbf16>, tensor<?x2x64xbf16>,
            tensor<?xi32>, tensor<?xi32>, tensor<8xf32>)
@@ -107,16 +118,16 @@ def Varlen_AttnOp : Varlen_AttnOpBase<"attn", [
   let arguments = !con(inputs, (ins
     Arg<Optional<Varlen_MemRef<Varlen_Float, 3>>, "out, Tq x Hq x Dv">:$out_buffer,
     Arg<Optional<Varlen_MemRef<Varlen_ComputeFloat, 2>>, "lse, Hq x Tq">:$lse_buffer),
-    Varlen_Captures, Varlen_MaskAndScale);
+    Varlen_Captures, Varlen_Pages, Varlen_MaskAndScale);
   let results = (outs
     Optional<Varlen_Tensor<Varlen_Float, 3>>:$out,
     Optional<Varlen_Tensor<Varlen_ComputeFloat, 2>>:$lse);
   let assemblyFormat = [{
-    $q `,` $k `,` $v `,` $cu_q `,` $cu_k
+    $q `,` $k `,` $v `,` $cu_q (`,` $cu_k^)?
     oilist( `seqused_q` `(` $seqused_q `)` | `seqused_k` `(` $seqused_k `)`
           | `q_offset` `(` $q_offset `)` | `sink` `(` $sink `)`
           | `outs` `(` $out_buffer `,` $lse_buffer `)`
-          | `captures` `(` $captures `)` )
+          | `captures` `(` $captures `)` | `block_table` `(` $block_table `)` )
     attr-dict `:` functional-type(operands, results) `` custom<Score>($score)
   }];
   let builders = [
@@ -160,14 +171,14 @@ def Varlen_AttnIntoOp : Varlen_AttnOpBase<"attn_into", [
   let arguments = !con(inputs, (ins
     Arg<Varlen_Tensor<Varlen_Float, 3>, "destination of out, Tq x Hq x Dv">:$out_init,
     Arg<Varlen_Tensor<Varlen_ComputeFloat, 2>, "destination of lse, Hq x Tq">:$lse_init),
-    Varlen_Captures, Varlen_MaskAndScale);
+    Varlen_Captures, Varlen_Pages, Varlen_MaskAndScale);
   let results = (outs
     Varlen_Tensor<Varlen_Float, 3>:$out, Varlen_Tensor<Varlen_ComputeFloat, 2>:$lse);
   let assemblyFormat = [{
-    $q `,` $k `,` $v `,` $cu_q `,` $cu_k
+    $q `,` $k `,` $v `,` $cu_q (`,` $cu_k^)?
     oilist( `seqused_q` `(` $seqused_q `)` | `seqused_k` `(` $seqused_k `)`
           | `q_offset` `(` $q_offset `)` | `sink` `(` $sink `)`
-          | `captures` `(` $captures `)` )
+          | `captures` `(` $captures `)` | `block_table` `(` $block_table `)` )
     `outs` `(` $out_init `,` $lse_init `)`
     attr-dict `:` functional-type(operands, results) `` custom<Score>($score)
   }];
@@ -356,7 +367,7 @@ def Varlen_WorkTilesOp : Varlen_Op<"work_tiles", [
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "The work of one attention, as a list of tiles";
   let description = [{
-    Checks cu_seqlens (and seqused) and cuts every sequence and kv head into
+    Checks cu_seqlens (and seqused, and the table of pages) and cuts every sequence and kv head into
     tiles of at most `block_m` rows, in the order of `Runtime.h`; a row is a pair of a query
     row and one of the `group` query heads that share the kv head. A row of the
     result is one tile; its columns are the fields of `varlen_work_tile`
@@ -366,7 +377,10 @@ def Varlen_WorkTilesOp : Varlen_Op<"work_tiles", [
     is to do. The caller frees the list with `memref.dealloc`.
 
     `rows(tq, tk)` are the extents that cu_seqlens must stay within,
-    `heads(kv_heads, group)` the kv heads and the query heads to each.
+    `heads(kv_heads, group)` the kv heads and the query heads to each. Of keys in
+    pages `block_table(table, num_pages, page_rows)` says where they are, and tk is
+    how many rows the pages of a sequence have; the row of the table is in place of
+    the first key row in the list.
 
     ```mlir
     %tiles = varlen.work_tiles %cu_q, %cu_k seqused_k(%used) rows(%tq, %tk)
@@ -377,19 +391,22 @@ def Varlen_WorkTilesOp : Varlen_Op<"work_tiles", [
   }];
   let arguments = (ins
     Varlen_MemRef<Varlen_Index, 1>:$cu_q,
-    Varlen_MemRef<Varlen_Index, 1>:$cu_k,
+    Optional<Varlen_MemRef<Varlen_Index, 1>>:$cu_k,
     Optional<Varlen_MemRef<Varlen_Index, 1>>:$seqused_q,
     Optional<Varlen_MemRef<Varlen_Index, 1>>:$seqused_k,
     Optional<Varlen_MemRef<Varlen_Index, 1>>:$q_offset,
+    Optional<Varlen_MemRef<I32, 2>>:$block_table,
+    Optional<Index>:$num_pages, Optional<Index>:$page_rows,
     Index:$tq, Index:$tk, Index:$kv_heads, Index:$group,
     Varlen_MaskAttrInterface:$mask, I64Attr:$block_m);
   // The memory of the list; that of the op, which makes it stay when the list is
   // unused, is the message.
   let results = (outs Res<Varlen_MemRef<I64, 2>, "", [MemAlloc]>:$tiles);
   let assemblyFormat = [{
-    $cu_q `,` $cu_k
+    $cu_q (`,` $cu_k^)?
     oilist( `seqused_q` `(` $seqused_q `)` | `seqused_k` `(` $seqused_k `)`
-          | `q_offset` `(` $q_offset `)` )
+          | `q_offset` `(` $q_offset `)`
+          | `block_table` `(` $block_table `,` $num_pages `,` $page_rows `)` )
     `rows` `(` $tq `,` $tk `)` `heads` `(` $kv_heads `,` $group `)`
     `mask` custom<Mask>($mask) `block_m` $block_m attr-dict `:` functional-type(operands, results)
   }];

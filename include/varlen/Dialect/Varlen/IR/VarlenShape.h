@@ -25,7 +25,7 @@ namespace mlir::varlen {
 //===----------------------------------------------------------------------===//
 
 /// The types of out (Tq x Hq x Dv) and lse (Hq x Tq) in the tensor form, from q
-/// (Tq x Hq x D) and v (Tk x Hkv x Dv).
+/// (Tq x Hq x D) and v (Tk x Hkv x Dv, or in pages).
 RankedTensorType inferOutType(ShapedType q, ShapedType v);
 RankedTensorType inferLseType(ShapedType q);
 
@@ -62,6 +62,11 @@ SmallVector<int64_t> getRowStatShape(Orientation, int64_t queries);
 inline ShapedType shaped(Value value) {
   return cast<ShapedType>(value.getType());
 }
+
+/// Of rows, T x H x D, or in pages P x page x H x D, the dimensions that are
+/// heads and columns.
+inline unsigned getHeadsDim(Value rows) { return shaped(rows).getRank() - 2; }
+inline unsigned getColumnsDim(Value rows) { return shaped(rows).getRank() - 1; }
 
 /// The integers of a constant of rank 1; none if the value is not one.
 std::optional<SmallVector<int64_t>> getConstantIntegers(Value value);

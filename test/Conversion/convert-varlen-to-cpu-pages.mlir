@@ -1,0 +1,71 @@
+// RUN: varlen-opt %s --varlen-tile-attn --convert-varlen-to-cpu --canonicalize --cse --split-input-file | FileCheck %s
+
+// A block of 16 keys lies in one page of 32: it is read where it is, by the entry of the
+// table, whatever that is by now within memory. The table's row is in the list.
+// CHECK-LABEL: func.func @blocks_in_pages
+// CHECK-SAME: %[[K:[^:]*]]: memref<?x32x2x16xf32>, %[[V:[^:]*]]: memref<?x32x2x24xf32>, %{{.*}}: memref<?xi32>, %[[USED:[^:]*]]: memref<?xi32>, %[[TABLE:[^:]*]]: memref<?x?xi32>
+// CHECK-DAG: %[[PAGES:.*]] = memref.dim %[[K]], %c0
+// CHECK-DAG: %[[WIDTH:.*]] = memref.dim %[[TABLE]], %c1
+// CHECK: varlen.work_tiles %{{.*}} seqused_k(%[[USED]]) block_table(%[[TABLE]], %[[PAGES]], %c32)
+// CHECK: %[[ROW:.*]] = memref.load %{{.*}}[%{{.*}}, %c4]
+// CHECK: %[[SEQUENCE:.*]] = arith.index_cast %[[ROW]]
+// Few queries.
+// CHECK: scf.for %[[K0:[^ ]*]] = %{{.*}} to %{{.*}} step %c16
+// CHECK: %[[LAST:.*]] = arith.subi %[[WIDTH]], %c1
+// CHECK: %[[LASTPAGE:.*]] = arith.subi %[[PAGES]], %c1
+// CHECK: memref.prefetch
+// CHECK: memref.prefetch
+// CHECK: %[[KEY:.*]] = arith.addi %[[K0]], %{{.*}}
+// CHECK: %[[SLOT:.*]] = arith.divui %[[KEY]], %c32
+// CHECK: %[[COLUMN:.*]] = arith.minsi %[[SLOT]], %[[LAST]]
+// CHECK: %[[ENTRY:.*]] = memref.load %[[TABLE]][%[[SEQUENCE]], %[[COLUMN]]]
+// CHECK: %[[INDEX:.*]] = arith.index_cast %[[ENTRY]] : i32 to index
+// CHECK: %[[POSITIVE:.*]] = arith.maxsi %[[INDEX]], %c0
+// CHECK: %[[PAGE:.*]] = arith.minsi %[[POSITIVE]], %[[LASTPAGE]]
+// CHECK: %[[KPAGE:.*]] = memref.subview %[[K]][%[[PAGE]], 0, 0, 0] [1, 32, 2, 16]
+// CHECK: %[[FIRST:.*]] = arith.remui %[[KEY]], %c32
+// CHECK: memref.subview %[[KPAGE]][%[[FIRST]], %{{.*}}, 0] [%{{.*}}, 1, 16]
+// CHECK: varlen.online_attn qk
+func.func @blocks_in_pages(
+    %q: memref<?x4x16xf32>, %k: memref<?x32x2x16xf32>, %v: memref<?x32x2x24xf32>,
+    %cu: memref<?xi32>, %used: memref<?xi32>, %table: memref<?x?xi32>,
+    %out: memref<?x4x24xf32>, %lse: memref<4x?xf32>) {
+  varlen.attn %q, %k, %v, %cu seqused_k(%used) block_table(%table) outs(%out, %lse)
+      {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 2, panels = 2, kv_block = 16, kv = copy>}
+      : (memref<?x4x16xf32>, memref<?x32x2x16xf32>, memref<?x32x2x24xf32>, memref<?xi32>,
+         memref<?xi32>, memref<?x4x24xf32>, memref<4x?xf32>, memref<?x?xi32>) -> ()
+  return
+}
+
+// -----
+
+// Blocks of 16 keys in pages of 6 are copied page by page. Pairs of rows may be in
+// different pages: they are made of a copy of rows.
+// CHECK-LABEL: func.func @pages_in_blocks
+// CHECK-SAME: %[[K:[^:]*]]: memref<?x6x2x16xbf16>, %[[V:[^:]*]]: memref<?x6x2x24xbf16>
+// CHECK: scf.for %[[K0:[^ ]*]] = %{{.*}} to %{{.*}} step %c16
+// CHECK: %[[BEGIN:.*]] = arith.divui %[[K0]], %c6
+// CHECK: %[[END:.*]] = arith.divui %{{.*}}, %c6
+// CHECK: scf.for %[[SLOT:.*]] = %[[BEGIN]] to %[[END]] step %c1
+// CHECK: %[[KPAGE:.*]] = memref.subview %[[K]]
+// CHECK: %[[KROWS:.*]] = memref.subview %[[KPAGE]]
+// CHECK: linalg.copy ins(%[[KROWS]]
+// CHECK: scf.for
+// CHECK: %[[VPAGE:.*]] = memref.subview %[[V]]
+// CHECK: linalg.copy
+// CHECK: varlen.online_attn qk
+// CHECK: %[[COPY:.*]] = memref.alloc() {alignment = 64 : i64} : memref<16x24xbf16>
+// CHECK: linalg.copy
+// CHECK: linalg.transpose
+// CHECK-SAME: permutation = [0, 2, 1]
+// CHECK: varlen.online_attn kq
+func.func @pages_in_blocks(
+    %q: memref<?x4x16xbf16>, %k: memref<?x6x2x16xbf16>, %v: memref<?x6x2x24xbf16>,
+    %cu: memref<?xi32>, %used: memref<?xi32>, %table: memref<?x?xi32>,
+    %out: memref<?x4x24xbf16>, %lse: memref<4x?xf32>) {
+  varlen.attn %q, %k, %v, %cu seqused_k(%used) block_table(%table) outs(%out, %lse)
+      {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 2, panels = 2, kv_block = 16, kv = pairs>}
+      : (memref<?x4x16xbf16>, memref<?x6x2x16xbf16>, memref<?x6x2x24xbf16>, memref<?xi32>,
+         memref<?xi32>, memref<?x4x24xbf16>, memref<4x?xf32>, memref<?x?xi32>) -> ()
+  return
+}
