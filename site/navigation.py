@@ -31,6 +31,7 @@ SECTIONS = {
         "/docs/gpu-runtime",
         "/docs/gpu-functions",
         "/docs/context-parallel",
+        "/docs/pages",
         "/docs/editors",
     ],
     "Measured": ["/docs/comparison", "/benchmarks/README"],

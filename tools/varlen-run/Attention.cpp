@@ -85,15 +85,21 @@ std::pair<Value, int64_t> varlen_run::getShapeSource(Value value, int64_t dim) {
   return {};
 }
 
-/// What the dimensions of q, k and v count.
-static ArrayRef<Extent> getExtents(StringRef operand) {
+/// What the dimensions of q, k and v count; of k and v in pages, too.
+static ArrayRef<Extent> getExtents(varlen::NamedValue operand) {
   static constexpr Extent q[] = {Extent::QueryRows, Extent::QueryHeads,
                                  Extent::HeadDim};
   static constexpr Extent k[] = {Extent::KeyRows, Extent::KvHeads,
                                  Extent::HeadDim};
   static constexpr Extent v[] = {Extent::KeyRows, Extent::KvHeads,
                                  Extent::ValueHeadDim};
-  return llvm::StringSwitch<ArrayRef<Extent>>(operand)
+  static constexpr Extent pagedK[] = {Extent::Pages, Extent::PageRows,
+                                      Extent::KvHeads, Extent::HeadDim};
+  static constexpr Extent pagedV[] = {Extent::Pages, Extent::PageRows,
+                                      Extent::KvHeads, Extent::ValueHeadDim};
+  if (operand.type().getRank() == 4)
+    return operand.name == "k" ? ArrayRef(pagedK) : ArrayRef(pagedV);
+  return llvm::StringSwitch<ArrayRef<Extent>>(operand.name)
       .Case("q", q)
       .Case("k", k)
       .Case("v", v);
@@ -145,7 +151,7 @@ void Reader::readShape(const varlen::ShapedByInputs &shaped) {
   SmallVector<Extent> extents;
   for (const varlen::ExtentOf &from : shaped.extents)
     if (from.source.name != "capture")
-      extents.push_back(getExtents(from.source.name)[from.dim]);
+      extents.push_back(getExtents(from.source)[from.dim]);
   readExtents(shaped.value, extents);
 }
 
@@ -156,9 +162,12 @@ Attention Reader::read() {
   attention.usedQ = readList(op.getSequsedQ());
   attention.usedK = readList(op.getSequsedK());
   attention.offset = readList(op.getQOffset());
-  readExtents(op.getQ(), getExtents("q"));
-  readExtents(op.getK(), getExtents("k"));
-  readExtents(op.getV(), getExtents("v"));
+  // Entries of a table are checked where the operation runs.
+  attention.isKnown &= !op.isPaged();
+  for (varlen::NamedValue operand :
+       {varlen::NamedValue{"q", op.getQ()}, varlen::NamedValue{"k", op.getK()},
+        varlen::NamedValue{"v", op.getV()}})
+    readExtents(operand.value, getExtents(operand));
   if (op.getSink())
     readExtents(op.getSink(), Extent::QueryHeads);
   for (const varlen::ShapedByInputs &input : op.getShapedInputs())

@@ -25,9 +25,11 @@ enum class Extent {
   QueryHeads,
   KvHeads,
   HeadDim,
-  ValueHeadDim
+  ValueHeadDim,
+  Pages,
+  PageRows
 };
-inline constexpr size_t numExtents = 6;
+inline constexpr size_t numExtents = 8;
 
 /// A dimension of an argument of the entry function.
 struct ArgumentDim {

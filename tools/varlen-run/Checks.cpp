@@ -91,7 +91,9 @@ Error Checker::checkExtents() const {
       {Extent::QueryHeads, "query heads"},
       {Extent::KvHeads, "kv heads"},
       {Extent::HeadDim, "elements in a head"},
-      {Extent::ValueHeadDim, "elements in a head of values"}};
+      {Extent::ValueHeadDim, "elements in a head of values"},
+      {Extent::Pages, "pages"},
+      {Extent::PageRows, "rows in a page"}};
   static_assert(std::size(meanings) == numExtents);
   for (auto [extent, what] : meanings)
     if (Error error = checkSame(extent, what))

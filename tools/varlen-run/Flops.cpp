@@ -10,6 +10,7 @@
 
 #include "Extents.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 #include "varlen/Dialect/Varlen/Utils/SequenceMask.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -90,25 +91,29 @@ std::optional<double> Counter::getFlops(varlen::AttentionOpInterface op,
   bool hidesKeys = score && score->getTerminator()->getNumOperands() > 1;
   std::optional<int64_t> heads = extents.getExtent(op.getQ(), 1, frame),
                          headDim = extents.getExtent(op.getQ(), 2, frame),
-                         valueHeadDim = extents.getExtent(op.getV(), 2, frame);
-  const Tensor *cuQ = extents.getInput(op.getCuQ(), frame),
-               *cuK = extents.getInput(op.getCuK(), frame);
-  if (hidesKeys || !heads || !headDim || !valueHeadDim || !cuQ || !cuK)
+                         valueHeadDim = extents.getExtent(
+                             op.getV(), varlen::getColumnsDim(op.getV()),
+                             frame);
+  const Tensor *cuQ = extents.getInput(op.getCuQ(), frame);
+  if (hidesKeys || !heads || !headDim || !valueHeadDim || !cuQ)
     return std::nullopt;
-  const Tensor *usedQ = nullptr, *usedK = nullptr, *offset = nullptr;
-  for (auto [list, tensor] : {std::pair(op.getSequsedQ(), &usedQ),
-                              std::pair(op.getSequsedK(), &usedK),
-                              std::pair(op.getQOffset(), &offset)})
+  // Of keys in pages there is usedK alone.
+  const Tensor *cuK = nullptr, *usedQ = nullptr, *usedK = nullptr,
+               *offset = nullptr;
+  for (auto [list, tensor] :
+       {std::pair(op.getCuK(), &cuK), std::pair(op.getSequsedQ(), &usedQ),
+        std::pair(op.getSequsedK(), &usedK),
+        std::pair(op.getQOffset(), &offset)})
     if (list && !(*tensor = extents.getInput(list, frame)))
       return std::nullopt;
   double pairs = 0;
   for (int64_t s = 0, n = cuQ->getNumElements() - 1; s < n; ++s) {
-    auto length = [&](const Tensor &cu, const Tensor *used) {
+    auto length = [&](const Tensor *cu, const Tensor *used) {
       return used ? used->getInteger(s)
-                  : cu.getInteger(s + 1) - cu.getInteger(s);
+                  : cu->getInteger(s + 1) - cu->getInteger(s);
     };
     pairs += mlir::varlen::countVisiblePairs(
-        op.getMask(), length(*cuQ, usedQ), length(*cuK, usedK),
+        op.getMask(), length(cuQ, usedQ), length(cuK, usedK),
         offset ? offset->getInteger(s) : 0);
   }
   // Scores are q k, out is p v. Gradients need the scores again, what comes
