@@ -108,6 +108,9 @@ ImportedAttention::create(OpBuilder &b, Operation *source, TypeRange results) {
   segments.append(isGradient ? 1 : 2, 0);
   segments.push_back(captures.size());
   state.addOperands(captures);
+  // Nothing that is imported has keys in pages.
+  if (!isGradient)
+    segments.push_back(0);
   if (score) {
     IRMapping mapping;
     score.getScoreBody()->getParent()->cloneInto(state.addRegion(), mapping);
