@@ -41,7 +41,7 @@ void varlen::registerAllExtensions(DialectRegistry &registry) {
   registerRuntimeVerifiableOpInterfaceExternalModels(registry);
   registerShardingInterfaceExternalModels(registry);
   registerMPIEffectsExternalModels(registry);
-  registerVJPExternalModels(registry);
+  registerDerivativeExternalModels(registry);
 }
 
 void varlen::registerAllPasses() {

@@ -13,7 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "varlen/ABI/Passes.h"
-#include "varlen/Interfaces/VJPInterface.h"
+#include "varlen/Interfaces/DerivativeBuilder.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

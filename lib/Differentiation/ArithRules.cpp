@@ -8,7 +8,6 @@
 
 #include "Models.h"
 #include "varlen/Differentiation/Registration.h"
-#include "varlen/Interfaces/VJPInterface.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -21,50 +20,88 @@ using namespace mlir::varlen;
 namespace mlir::varlen {
 
 //===----------------------------------------------------------------------===//
-// Rules
+// Elementwise operations
 //===----------------------------------------------------------------------===//
 
-static LogicalResult pullBack(arith::AddFOp op, VJPBuilder &b) {
-  Value dy = b.getCotangent(op);
-  b.accumulate(op.getLhs(), dy);
-  b.accumulate(op.getRhs(), dy);
-  return success();
+static Value same(Value t) { return t; }
+
+static void visitPartials(arith::AddFOp op, DerivativeBuilder &,
+                          VisitPartial visit) {
+  visit(op.getLhs(), same);
+  visit(op.getRhs(), same);
 }
 
-static LogicalResult pullBack(arith::SubFOp op, VJPBuilder &b) {
-  Value dy = b.getCotangent(op);
-  b.accumulate(op.getLhs(), dy);
-  b.accumulate(op.getRhs(), b.neg(dy));
-  return success();
+static void visitPartials(arith::SubFOp op, DerivativeBuilder &b,
+                          VisitPartial visit) {
+  visit(op.getLhs(), same);
+  visit(op.getRhs(), [&](Value t) { return b.neg(t); });
 }
 
-static LogicalResult pullBack(arith::MulFOp op, VJPBuilder &b) {
-  Value dy = b.getCotangent(op);
-  b.accumulate(op.getLhs(), b.mul(dy, op.getRhs()));
-  b.accumulate(op.getRhs(), b.mul(dy, op.getLhs()));
-  return success();
+static void visitPartials(arith::MulFOp op, DerivativeBuilder &b,
+                          VisitPartial visit) {
+  visit(op.getLhs(), [&](Value t) { return b.mul(t, op.getRhs()); });
+  visit(op.getRhs(), [&](Value t) { return b.mul(t, op.getLhs()); });
 }
 
-static LogicalResult pullBack(arith::DivFOp op, VJPBuilder &b) {
-  Value dx = b.div(b.getCotangent(op), op.getRhs());
-  b.accumulate(op.getLhs(), dx);
-  b.accumulate(op.getRhs(), b.neg(b.mul(dx, op.getResult())));
-  return success();
+static void visitPartials(arith::DivFOp op, DerivativeBuilder &b,
+                          VisitPartial visit) {
+  visit(op.getLhs(), [&](Value t) { return b.div(t, op.getRhs()); });
+  visit(op.getRhs(), [&](Value t) {
+    return b.neg(b.mul(b.div(t, op.getRhs()), op.getResult()));
+  });
 }
 
 /// x - y * trunc(x / y).
-static LogicalResult pullBack(arith::RemFOp op, VJPBuilder &b) {
-  Value dy = b.getCotangent(op);
-  Value times = math::TruncOp::create(b, b.div(op.getLhs(), op.getRhs()));
-  b.accumulate(op.getLhs(), dy);
-  b.accumulate(op.getRhs(), b.neg(b.mul(dy, times)));
-  return success();
+static void visitPartials(arith::RemFOp op, DerivativeBuilder &b,
+                          VisitPartial visit) {
+  visit(op.getLhs(), same);
+  visit(op.getRhs(), [&](Value t) {
+    Value times = math::TruncOp::create(b, b.div(op.getLhs(), op.getRhs()));
+    return b.neg(b.mul(t, times));
+  });
 }
 
-static LogicalResult pullBack(arith::NegFOp op, VJPBuilder &b) {
-  b.accumulate(op.getOperand(), b.neg(b.getCotangent(op)));
-  return success();
+static void visitPartials(arith::NegFOp op, DerivativeBuilder &b,
+                          VisitPartial visit) {
+  visit(op.getOperand(), [&](Value t) { return b.neg(t); });
 }
+
+/// The larger (smaller) one gets it all, equal ones half each.
+template <typename OpTy>
+static void visitExtremum(OpTy op, arith::CmpFPredicate better,
+                          DerivativeBuilder &b, VisitPartial visit) {
+  auto visitSide = [&](Value value, Value other) {
+    visit(value, [&](Value t) {
+      Value zero = b.zerosLike(t), half = b.mul(t, b.constantLike(t, 0.5));
+      Value isEqual =
+          b.compare(arith::CmpFPredicate::OEQ, op.getLhs(), op.getRhs());
+      Value rest = b.select(isEqual, half, zero);
+      return b.select(b.compare(better, value, other), t, rest);
+    });
+  };
+  visitSide(op.getLhs(), op.getRhs());
+  visitSide(op.getRhs(), op.getLhs());
+}
+static void visitPartials(arith::MaximumFOp op, DerivativeBuilder &b,
+                          VisitPartial visit) {
+  visitExtremum(op, arith::CmpFPredicate::OGT, b, visit);
+}
+static void visitPartials(arith::MaxNumFOp op, DerivativeBuilder &b,
+                          VisitPartial visit) {
+  visitExtremum(op, arith::CmpFPredicate::OGT, b, visit);
+}
+static void visitPartials(arith::MinimumFOp op, DerivativeBuilder &b,
+                          VisitPartial visit) {
+  visitExtremum(op, arith::CmpFPredicate::OLT, b, visit);
+}
+static void visitPartials(arith::MinNumFOp op, DerivativeBuilder &b,
+                          VisitPartial visit) {
+  visitExtremum(op, arith::CmpFPredicate::OLT, b, visit);
+}
+
+//===----------------------------------------------------------------------===//
+// Linear operations whose transpose is another operation
+//===----------------------------------------------------------------------===//
 
 static LogicalResult pullBack(arith::ExtFOp op, VJPBuilder &b) {
   b.accumulate(op.getIn(), arith::TruncFOp::create(b, op.getIn().getType(),
@@ -86,45 +123,23 @@ static LogicalResult pullBack(arith::SelectOp op, VJPBuilder &b) {
   return success();
 }
 
-/// The larger (smaller) one gets it all, equal ones half each.
-template <typename OpTy>
-static LogicalResult pullBackExtremum(OpTy op, arith::CmpFPredicate better,
-                                      VJPBuilder &b) {
-  Value dy = b.getCotangent(op), zero = b.zerosLike(dy);
-  Value lhs = op.getLhs(), rhs = op.getRhs();
-  Value half = b.mul(dy, b.constantLike(dy, 0.5));
-  Value isEqual = b.compare(arith::CmpFPredicate::OEQ, lhs, rhs);
-  Value rest = b.select(isEqual, half, zero);
-  b.accumulate(lhs, b.select(b.compare(better, lhs, rhs), dy, rest));
-  b.accumulate(rhs, b.select(b.compare(better, rhs, lhs), dy, rest));
-  return success();
-}
-static LogicalResult pullBack(arith::MaximumFOp op, VJPBuilder &b) {
-  return pullBackExtremum(op, arith::CmpFPredicate::OGT, b);
-}
-static LogicalResult pullBack(arith::MaxNumFOp op, VJPBuilder &b) {
-  return pullBackExtremum(op, arith::CmpFPredicate::OGT, b);
-}
-static LogicalResult pullBack(arith::MinimumFOp op, VJPBuilder &b) {
-  return pullBackExtremum(op, arith::CmpFPredicate::OLT, b);
-}
-static LogicalResult pullBack(arith::MinNumFOp op, VJPBuilder &b) {
-  return pullBackExtremum(op, arith::CmpFPredicate::OLT, b);
-}
-
 } // namespace mlir::varlen
 
 //===----------------------------------------------------------------------===//
 // Registration
 //===----------------------------------------------------------------------===//
 
-void varlen::registerArithVJPExternalModels(DialectRegistry &registry) {
+void varlen::registerArithDerivativeExternalModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, arith::ArithDialect *) {
     // What the rules are written in.
     context->loadDialect<math::MathDialect>();
-    attach<PullBackModel, arith::AddFOp, arith::SubFOp, arith::MulFOp,
-           arith::DivFOp, arith::RemFOp, arith::NegFOp, arith::ExtFOp,
-           arith::TruncFOp, arith::SelectOp, arith::MaximumFOp,
-           arith::MaxNumFOp, arith::MinimumFOp, arith::MinNumFOp>(*context);
+    attachElementwise<PartialsRule, arith::AddFOp, arith::SubFOp, arith::MulFOp,
+                      arith::DivFOp, arith::RemFOp, arith::NegFOp,
+                      arith::MaximumFOp, arith::MaxNumFOp, arith::MinimumFOp,
+                      arith::MinNumFOp>(*context);
+    attach<PullBackModel, arith::ExtFOp, arith::TruncFOp, arith::SelectOp>(
+        *context);
+    attach<LinearModel, arith::ExtFOp, arith::TruncFOp, arith::SelectOp>(
+        *context);
   });
 }

@@ -6,18 +6,106 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A rule is an overload of `pullBack`, or of `getSlope` where the operation is
-// a function of one number, in this namespace: the models find it by the type
-// of its builder.
+// A rule is an overload of a function in this namespace, which the models find
+// by the type of its builder. Both modes have one rule where the Jacobian of an
+// operation is diagonal: `visitPartials`, or `getSlope` of a function of one
+// number. Otherwise `pullBack` is the rule of the reverse mode and
+// `pushForward` that of the forward mode, but for linear operations, which are
+// applied to tangents themselves (`LinearModel`).
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef VARLEN_LIB_DIFFERENTIATION_MODELS_H
 #define VARLEN_LIB_DIFFERENTIATION_MODELS_H
 
+#include "varlen/Interfaces/JVPInterface.h"
 #include "varlen/Interfaces/VJPInterface.h"
 
 namespace mlir::varlen {
+
+//===----------------------------------------------------------------------===//
+// Elementwise operations
+//===----------------------------------------------------------------------===//
+
+/// Is called for each operand that the result of an elementwise operation
+/// changes smoothly with. `times` makes of a cotangent of the result, or of a
+/// tangent of the operand, its product with the partial derivative.
+using VisitPartial = llvm::function_ref<void(
+    Value operand, llvm::function_ref<Value(Value)> times)>;
+
+/// `visitPartials(op, builder, visit)` is the rule.
+template <typename OpTy> struct PartialsRule {
+  static void visit(OpTy op, DerivativeBuilder &b, VisitPartial visit) {
+    visitPartials(op, b, visit);
+  }
+};
+
+/// `getSlope(op, builder)` is the derivative of the result by the operand.
+template <typename OpTy> struct SlopeRule {
+  static void visit(OpTy op, DerivativeBuilder &b, VisitPartial visit) {
+    visit(op->getOperand(0),
+          [&](Value t) { return b.mul(t, getSlope(op, b)); });
+  }
+};
+
+template <template <typename> typename Rule, typename OpTy>
+struct ElementwiseVJPModel
+    : VJPOpInterface::ExternalModel<ElementwiseVJPModel<Rule, OpTy>, OpTy> {
+  LogicalResult buildVJP(Operation *op, VJPBuilder &b) const {
+    Value cotangent = b.getCotangent(op->getResult(0));
+    Rule<OpTy>::visit(
+        cast<OpTy>(op), b,
+        [&](Value operand, llvm::function_ref<Value(Value)> times) {
+          if (b.isVaried(operand))
+            b.accumulate(operand, times(cotangent));
+        });
+    return success();
+  }
+};
+
+template <template <typename> typename Rule, typename OpTy>
+struct ElementwiseJVPModel
+    : JVPOpInterface::ExternalModel<ElementwiseJVPModel<Rule, OpTy>, OpTy> {
+  LogicalResult buildJVP(Operation *op, JVPBuilder &b) const {
+    Value sum;
+    Rule<OpTy>::visit(
+        cast<OpTy>(op), b,
+        [&](Value operand, llvm::function_ref<Value(Value)> times) {
+          Value tangent = b.getTangent(operand);
+          if (!tangent)
+            return;
+          Value term = times(tangent);
+          sum = sum ? b.add(sum, term) : term;
+        });
+    b.setTangent(op->getResult(0), sum);
+    return success();
+  }
+};
+
+/// Attaches the rule of elementwise operations in both modes.
+template <template <typename> typename Rule, typename... OpTys>
+void attachElementwise(MLIRContext &context) {
+  (OpTys::template attachInterface<ElementwiseVJPModel<Rule, OpTys>>(context),
+   ...);
+  (OpTys::template attachInterface<ElementwiseJVPModel<Rule, OpTys>>(context),
+   ...);
+}
+
+/// The derivative is 0 wherever there is one.
+template <typename OpTy>
+struct StepVJPModel : VJPOpInterface::ExternalModel<StepVJPModel<OpTy>, OpTy> {
+  bool isDifferentiable(Operation *, OpOperand &) const { return false; }
+  LogicalResult buildVJP(Operation *, VJPBuilder &) const { return success(); }
+};
+template <typename OpTy>
+struct StepJVPModel : JVPOpInterface::ExternalModel<StepJVPModel<OpTy>, OpTy> {
+  bool isDifferentiable(Operation *, OpOperand &) const { return false; }
+  LogicalResult buildJVP(Operation *, JVPBuilder &) const { return success(); }
+};
+
+//===----------------------------------------------------------------------===//
+// Other operations
+//===----------------------------------------------------------------------===//
 
 /// `pullBack(op, builder)` is the rule.
 template <typename OpTy>
@@ -28,22 +116,30 @@ struct PullBackModel
   }
 };
 
-/// `getSlope(op, builder)` is the derivative of the result by the operand.
+/// `pushForward(op, builder)` is the rule.
 template <typename OpTy>
-struct SlopeModel : VJPOpInterface::ExternalModel<SlopeModel<OpTy>, OpTy> {
-  LogicalResult buildVJP(Operation *op, VJPBuilder &b) const {
-    Value slope = getSlope(cast<OpTy>(op), b);
-    b.accumulate(op->getOperand(0),
-                 b.mul(b.getCotangent(op->getResult(0)), slope));
-    return success();
+struct PushForwardModel
+    : JVPOpInterface::ExternalModel<PushForwardModel<OpTy>, OpTy> {
+  LogicalResult buildJVP(Operation *op, JVPBuilder &b) const {
+    return pushForward(cast<OpTy>(op), b);
   }
 };
 
-/// The derivative is 0 wherever there is one.
+/// The result is linear in all operands of floats together: its tangent is the
+/// operation on theirs.
 template <typename OpTy>
-struct StepModel : VJPOpInterface::ExternalModel<StepModel<OpTy>, OpTy> {
-  bool isDifferentiable(Operation *, OpOperand &) const { return false; }
-  LogicalResult buildVJP(Operation *, VJPBuilder &) const { return success(); }
+struct LinearModel : JVPOpInterface::ExternalModel<LinearModel<OpTy>, OpTy> {
+  LogicalResult buildJVP(Operation *op, JVPBuilder &b) const {
+    SmallVector<Value> operands =
+        llvm::map_to_vector(op->getOperands(), [&](Value operand) {
+          return hasCotangent(operand.getType()) ? b.getTangentOrZero(operand)
+                                                 : operand;
+        });
+    Operation *tangent = b.clone(*op);
+    tangent->setOperands(operands);
+    b.setTangent(op->getResult(0), tangent->getResult(0));
+    return success();
+  }
 };
 
 template <template <typename> typename Model, typename... OpTys>

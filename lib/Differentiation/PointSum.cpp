@@ -42,10 +42,8 @@ static Value getTerm(OpBuilder &builder, Location loc, Value value,
                               /*isUnsignedCast=*/false);
 }
 
-/// Keeps of `inputs`, and of the arguments of `block`, what is needed.
-static void dropUnused(VJPBuilder &b, SmallVectorImpl<Input> &inputs,
-                       AffineMap map, Block &block) {
-  llvm::SmallBitVector bounded = getDims(map);
+void varlen::dropUnused(DerivativeBuilder &b, SmallVectorImpl<Input> &inputs,
+                        llvm::SmallBitVector bounded, Block &block) {
   SmallVector<Input> kept;
   llvm::BitVector unused(block.getNumArguments());
   for (auto [i, input] : llvm::enumerate(inputs)) {
@@ -100,7 +98,7 @@ FailureOr<Value> varlen::buildSum(
         getTerm(builder, loc, yielded, cast<FloatType>(sumType)));
   linalg::YieldOp::create(builder, loc, yielded);
   eraseDeadOps(block);
-  dropUnused(b, inputs, map, block);
+  dropUnused(b, inputs, getDims(map), block);
 
   SmallVector<Value> values;
   SmallVector<AffineMap> maps;

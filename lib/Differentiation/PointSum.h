@@ -27,6 +27,13 @@ struct Input {
 /// The loops that are a dimension of what the map is of.
 llvm::SmallBitVector getDims(AffineMap map);
 
+/// Keeps of `inputs`, and of the first arguments of `block`, which are their
+/// elements, what is needed: what the block reads, and for each loop that
+/// nothing else bounds something of its extent. `bounded` are the loops that
+/// outputs bound.
+void dropUnused(DerivativeBuilder &b, SmallVectorImpl<Input> &inputs,
+                llvm::SmallBitVector bounded, Block &block);
+
 /// A tensor of the shape of `like`: at each element the sum, in f32 at least,
 /// of what `make` returns for the points that `map` sends there. It is given
 /// the inputs at a point. Null if `make` returns null.

@@ -10,11 +10,11 @@
 
 using namespace mlir;
 
-void varlen::registerVJPExternalModels(DialectRegistry &registry) {
-  registerArithVJPExternalModels(registry);
-  registerLinalgVJPExternalModels(registry);
-  registerMathVJPExternalModels(registry);
-  registerSCFVJPExternalModels(registry);
-  registerTensorVJPExternalModels(registry);
-  registerVarlenVJPExternalModels(registry);
+void varlen::registerDerivativeExternalModels(DialectRegistry &registry) {
+  registerArithDerivativeExternalModels(registry);
+  registerLinalgDerivativeExternalModels(registry);
+  registerMathDerivativeExternalModels(registry);
+  registerSCFDerivativeExternalModels(registry);
+  registerTensorDerivativeExternalModels(registry);
+  registerVarlenDerivativeExternalModels(registry);
 }

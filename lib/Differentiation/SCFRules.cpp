@@ -8,7 +8,6 @@
 
 #include "Models.h"
 #include "varlen/Differentiation/Registration.h"
-#include "varlen/Interfaces/VJPInterface.h"
 #include "varlen/Support/Body.h"
 #include "varlen/Support/Dependencies.h"
 
@@ -17,6 +16,8 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/IRMapping.h"
+
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
@@ -30,9 +31,10 @@ namespace mlir::varlen {
 
 namespace {
 
-/// A loop whose derivative needs no value that it carries: one that fills in
-/// parts of tensors, or adds to them. The reverse runs from the last iteration
-/// to the first and computes what else it needs of an iteration again.
+/// The reverse mode of a loop whose derivative needs no value that it carries:
+/// one that fills in parts of tensors, or adds to them. The reverse runs from
+/// the last iteration to the first and computes what else it needs of an
+/// iteration again.
 class ForRule {
 public:
   ForRule(scf::ForOp op, VJPBuilder &b) : op(op), b(b) {}
@@ -221,16 +223,159 @@ static LogicalResult pullBack(scf::IfOp op, VJPBuilder &b) {
   return success();
 }
 
+//===----------------------------------------------------------------------===//
+// The forward mode
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A region that computes tangents beside values: its block yields those of
+/// the region that it is made of, and then the tangents of the ones of
+/// `numbers`.
+class TangentRegion {
+public:
+  TangentRegion(Operation *op, JVPBuilder &b) : op(op), b(b) {
+    for (Value value : getCaptured(op))
+      if (b.getTangent(value))
+        captured.push_back(value);
+  }
+
+  /// Which values that `from` yields vary with what has tangents; `inits` are
+  /// what its last arguments start from, if it is the body of a loop.
+  void findVaried(Block &from, ValueRange inits);
+  ArrayRef<unsigned> getNumbers() const { return numbers.getArrayRef(); }
+
+  /// Fills in `to`; `arguments` stand for those of `from`, and `tangents` are
+  /// those of the last ones, by `numbers`.
+  LogicalResult fill(Block &from, Block &to, ValueRange arguments,
+                     ValueRange tangents);
+
+  /// Puts the results of `replacement`, values and then tangents, in the place
+  /// of those of the operation.
+  void replace(Operation *replacement);
+
+private:
+  static SmallVector<Operation *> getOps(Block &block) {
+    return llvm::to_vector(
+        llvm::make_pointer_range(block.without_terminator()));
+  }
+
+  Operation *op;
+  JVPBuilder &b;
+  SmallVector<Value> captured;
+  llvm::SmallSetVector<unsigned, 4> numbers;
+};
+} // namespace
+
+void TangentRegion::findVaried(Block &from, ValueRange inits) {
+  JVPBuilder analysis(op->getLoc(), b);
+  SmallVector<Value> sources(captured);
+  ValueRange carried = from.getArguments().take_back(inits.size());
+  for (auto [init, argument] : llvm::zip_equal(inits, carried))
+    if (b.getTangent(init))
+      sources.push_back(argument);
+  ValueRange yielded = from.getTerminator()->getOperands();
+  analysis.markCarried(sources, carried, yielded.take_front(inits.size()),
+                       getOps(from));
+  for (auto [number, value] : llvm::enumerate(yielded)) {
+    bool isCarried = number < carried.size();
+    if (analysis.isVaried(value) ||
+        (isCarried && analysis.isVaried(carried[number])))
+      numbers.insert(number);
+  }
+}
+
+LogicalResult TangentRegion::fill(Block &from, Block &to, ValueRange arguments,
+                                  ValueRange tangents) {
+  JVPBuilder inner(op->getLoc(), OpBuilder::atBlockEnd(&to));
+  IRMapping mapping;
+  mapping.map(from.getArguments(), arguments);
+  for (Operation &operation : from)
+    inner.clone(operation, mapping);
+  SmallVector<Value> sources(captured);
+  for (Value value : captured)
+    inner.setTangent(value, b.getTangent(value));
+  if (!tangents.empty()) {
+    ValueRange carried =
+        arguments.take_back(from.getTerminator()->getNumOperands());
+    for (auto [number, tangent] : llvm::zip_equal(numbers, tangents)) {
+      inner.setTangent(carried[number], tangent);
+      sources.push_back(carried[number]);
+    }
+  }
+  // It keeps what it yields where that is replaced.
+  Operation *yield = to.getTerminator();
+  SmallVector<Operation *> ops = getOps(to);
+  inner.markVaried(sources, ops);
+  inner.setInsertionPoint(yield);
+  if (failed(inner.pushForward(ops, yield->getOperands())))
+    return failure();
+  SmallVector<Value> yielded;
+  for (unsigned number : numbers)
+    yielded.push_back(inner.getTangentOrZero(yield->getOperand(number)));
+  yield->insertOperands(yield->getNumOperands(), yielded);
+  eraseDeadOps(to);
+  return success();
+}
+
+void TangentRegion::replace(Operation *replacement) {
+  unsigned count = op->getNumResults();
+  op->replaceAllUsesWith(replacement->getResults().take_front(count));
+  for (auto [number, tangent] :
+       llvm::zip_equal(numbers, replacement->getResults().drop_front(count)))
+    b.setTangent(replacement->getResult(number), tangent);
+}
+
+/// A loop that carries tangents beside values.
+static LogicalResult pushForward(scf::ForOp op, JVPBuilder &b) {
+  TangentRegion region(op, b);
+  region.findVaried(*op.getBody(), op.getInitArgs());
+  if (region.getNumbers().empty())
+    return success();
+  SmallVector<Value> inits(op.getInitArgs());
+  for (unsigned number : region.getNumbers())
+    inits.push_back(b.getTangentOrZero(op.getInitArgs()[number]));
+  auto loop = scf::ForOp::create(b, op.getLowerBound(), op.getUpperBound(),
+                                 op.getStep(), inits);
+  loop->setAttrs(op->getAttrs());
+  unsigned count = op.getBody()->getNumArguments();
+  ValueRange arguments = loop.getBody()->getArguments();
+  if (failed(region.fill(*op.getBody(), *loop.getBody(),
+                         arguments.take_front(count),
+                         arguments.drop_front(count))))
+    return failure();
+  region.replace(loop);
+  return success();
+}
+
+/// A branch that returns tangents beside values.
+static LogicalResult pushForward(scf::IfOp op, JVPBuilder &b) {
+  TangentRegion region(op, b);
+  for (Region &branch : op->getRegions())
+    region.findVaried(branch.front(), /*inits=*/{});
+  SmallVector<Type> types(op->getResultTypes());
+  for (unsigned number : region.getNumbers())
+    types.push_back(op.getResult(number).getType());
+  auto both =
+      scf::IfOp::create(b, types, op.getCondition(), /*withElseRegion=*/true);
+  for (auto [from, to] : llvm::zip_equal(op->getRegions(), both->getRegions()))
+    if (failed(region.fill(from.front(), to.front(), /*arguments=*/{},
+                           /*tangents=*/{})))
+      return failure();
+  region.replace(both);
+  return success();
+}
+
 } // namespace mlir::varlen
 
 //===----------------------------------------------------------------------===//
 // Registration
 //===----------------------------------------------------------------------===//
 
-void varlen::registerSCFVJPExternalModels(DialectRegistry &registry) {
+void varlen::registerSCFDerivativeExternalModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, scf::SCFDialect *) {
     // What the rules are written in.
     context->loadDialect<arith::ArithDialect, tensor::TensorDialect>();
     attach<PullBackModel, scf::ForOp, scf::IfOp>(*context);
+    attach<PushForwardModel, scf::ForOp, scf::IfOp>(*context);
   });
 }

@@ -8,7 +8,7 @@
 
 #include "Models.h"
 #include "varlen/Differentiation/Registration.h"
-#include "varlen/Interfaces/VJPInterface.h"
+#include "varlen/Support/Body.h"
 #include "varlen/Support/Dependencies.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -89,6 +89,30 @@ static LogicalResult pullBack(tensor::PadOp op, VJPBuilder &b) {
                tensor::ExtractSliceOp::create(
                    b, op.getSourceType(), b.getCotangent(op),
                    op.getMixedLowPad(), b.getSizes(op.getSource()), ones));
+  return success();
+}
+
+/// With the tangent of the padding.
+static LogicalResult pushForward(tensor::PadOp op, JVPBuilder &b) {
+  auto tangent = cast<tensor::PadOp>(b.clone(*op));
+  tangent.getSourceMutable().assign(b.getTangentOrZero(op.getSource()));
+  Block &block = tangent.getRegion().front();
+  JVPBuilder inner(op.getLoc(), OpBuilder(block.getTerminator()));
+  SmallVector<Value> sources;
+  for (Value value : getCaptured(op))
+    if (b.getTangent(value)) {
+      inner.setTangent(value, b.getTangent(value));
+      sources.push_back(value);
+    }
+  SmallVector<Operation *> ops =
+      llvm::to_vector(llvm::make_pointer_range(block.without_terminator()));
+  inner.markVaried(sources, ops);
+  OpOperand &padding = block.getTerminator()->getOpOperand(0);
+  if (failed(inner.pushForward(ops, padding.get())))
+    return failure();
+  padding.set(inner.getTangentOrZero(padding.get()));
+  eraseDeadOps(block);
+  b.setTangent(op, tangent);
   return success();
 }
 
@@ -190,7 +214,7 @@ static LogicalResult pullBack(tensor::ReshapeOp op, VJPBuilder &b) {
 // Registration
 //===----------------------------------------------------------------------===//
 
-void varlen::registerTensorVJPExternalModels(DialectRegistry &registry) {
+void varlen::registerTensorDerivativeExternalModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, tensor::TensorDialect *) {
     // What the rules are written in.
     context->loadDialect<arith::ArithDialect, linalg::LinalgDialect>();
@@ -199,5 +223,11 @@ void varlen::registerTensorVJPExternalModels(DialectRegistry &registry) {
            tensor::FromElementsOp, tensor::SplatOp, tensor::CastOp,
            tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::ReshapeOp>(
         *context);
+    attach<LinearModel, tensor::ExtractSliceOp, tensor::InsertSliceOp,
+           tensor::ExtractOp, tensor::InsertOp, tensor::ConcatOp,
+           tensor::FromElementsOp, tensor::SplatOp, tensor::CastOp,
+           tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::ReshapeOp>(
+        *context);
+    attach<PushForwardModel, tensor::PadOp>(*context);
   });
 }

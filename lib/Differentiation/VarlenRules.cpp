@@ -10,7 +10,6 @@
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 #include "varlen/Differentiation/Registration.h"
-#include "varlen/Interfaces/VJPInterface.h"
 #include "varlen/Support/Body.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -184,7 +183,7 @@ static LogicalResult pullBack(MergeOp op, VJPBuilder &b) {
 // Registration
 //===----------------------------------------------------------------------===//
 
-void varlen::registerVarlenVJPExternalModels(DialectRegistry &registry) {
+void varlen::registerVarlenDerivativeExternalModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, VarlenDialect *) {
     attach<PullBackModel, AttnOp, AttnIntoOp, MergeOp>(*context);
   });

@@ -1,4 +1,4 @@
-//===- VJPInterface.cpp - Rules of differentiation ------------------------===//
+//===- VJPInterface.cpp - Rules of the reverse mode -----------------------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,166 +8,18 @@
 
 #include "varlen/Interfaces/VJPInterface.h"
 
-#include "varlen/Support/Dependencies.h"
-
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/BuiltinOps.h"
-#include "mlir/Interfaces/DestinationStyleOpInterface.h"
-#include "mlir/Interfaces/LoopLikeInterface.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
-
 using namespace mlir;
 using namespace mlir::varlen;
 
 #include "varlen/Interfaces/VJPInterface.cpp.inc"
 
-bool varlen::hasCotangent(Type type) {
-  if (isa<RankedTensorType, VectorType>(type))
-    type = cast<ShapedType>(type).getElementType();
-  return isa<FloatType>(type);
+bool VJPBuilder::hasRule(Operation *op) const {
+  return isa<VJPOpInterface>(op);
 }
 
-/// Whether values of the type hold floats, with a cotangent or without.
-static bool holdsFloats(Type type) {
-  Type element = getElementTypeOrSelf(type);
-  return isa<FloatType, ComplexType>(element);
+bool VJPBuilder::isDifferentiable(OpOperand &operand) const {
+  return cast<VJPOpInterface>(operand.getOwner()).isDifferentiable(operand);
 }
-
-//===----------------------------------------------------------------------===//
-// Arithmetic
-//===----------------------------------------------------------------------===//
-
-Value VJPBuilder::add(Value lhs, Value rhs) {
-  return createOrFold<arith::AddFOp>(lhs, rhs);
-}
-Value VJPBuilder::sub(Value lhs, Value rhs) {
-  return createOrFold<arith::SubFOp>(lhs, rhs);
-}
-Value VJPBuilder::mul(Value lhs, Value rhs) {
-  return createOrFold<arith::MulFOp>(lhs, rhs);
-}
-Value VJPBuilder::div(Value lhs, Value rhs) {
-  return createOrFold<arith::DivFOp>(lhs, rhs);
-}
-Value VJPBuilder::neg(Value value) {
-  return createOrFold<arith::NegFOp>(value);
-}
-Value VJPBuilder::compare(arith::CmpFPredicate predicate, Value lhs,
-                          Value rhs) {
-  return arith::CmpFOp::create(*this, predicate, lhs, rhs);
-}
-Value VJPBuilder::select(Value condition, Value yes, Value no) {
-  return arith::SelectOp::create(*this, condition, yes, no);
-}
-
-Value VJPBuilder::constantLike(Value like, double value) {
-  Type type = like.getType(), element = getElementTypeOrSelf(type);
-  TypedAttr number = isa<FloatType>(element)
-                         ? TypedAttr(getFloatAttr(element, value))
-                         : getIntegerAttr(element, static_cast<int64_t>(value));
-  if (auto vector = dyn_cast<VectorType>(type))
-    number = DenseElementsAttr::get(vector, Attribute(number));
-  Value constant = arith::ConstantOp::create(*this, number);
-  if (!isa<RankedTensorType>(type))
-    return constant;
-  return linalg::FillOp::create(*this, constant, emptyLike(like)).getResult(0);
-}
-
-Value VJPBuilder::emptyLike(Value like, Type element) {
-  auto type = cast<RankedTensorType>(like.getType());
-  if (!element)
-    element = type.getElementType();
-  Value empty = tensor::EmptyOp::create(*this, getSizes(like), element,
-                                        type.getEncoding());
-  // Sizes may be known to be constant where the type does not say so.
-  return createOrFold<tensor::CastOp>(type.clone(element), empty);
-}
-
-//===----------------------------------------------------------------------===//
-// Shapes
-//===----------------------------------------------------------------------===//
-
-/// The initial value of what a loop carries, if it keeps its shape; `argument`
-/// is its value in an iteration.
-static Value getInitOfSameShape(LoopLikeOpInterface loop,
-                                BlockArgument argument) {
-  OpOperand *init = argument ? loop.getTiedLoopInit(argument) : nullptr;
-  OpOperand *yielded = init ? loop.getTiedLoopYieldedValue(argument) : nullptr;
-  if (!yielded)
-    return {};
-  Value value = yielded->get();
-  while (value && value != argument) {
-    // What is from elsewhere has not the shape of the argument for being it.
-    Operation *op = value.getDefiningOp();
-    bool isOfBody = op && op->getBlock() == argument.getOwner();
-    value = isOfBody ? getEarlierOfSameShape(value) : Value();
-  }
-  return value ? init->get() : Value();
-}
-
-/// The value from outside of a branch whose shape a result has in each of its
-/// regions.
-static Value getOfSameShapeInBranches(scf::IfOp op, unsigned result) {
-  Value common;
-  for (Region &region : op->getRegions()) {
-    Value value = region.front().getTerminator()->getOperand(result);
-    while (value && region.isAncestor(value.getParentRegion()))
-      value = getEarlierOfSameShape(value);
-    if (!value || (common && value != common))
-      return {};
-    common = value;
-  }
-  return common;
-}
-
-Value varlen::getEarlierOfSameShape(Value value) {
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    auto loop = dyn_cast_or_null<LoopLikeOpInterface>(
-        argument.getOwner()->getParentOp());
-    return loop ? getInitOfSameShape(loop, argument) : Value();
-  }
-  Operation *op = value.getDefiningOp();
-  if (auto destination = dyn_cast<DestinationStyleOpInterface>(op))
-    return destination.getTiedOpOperand(cast<OpResult>(value))->get();
-  if (auto loop = dyn_cast<LoopLikeOpInterface>(op))
-    return getInitOfSameShape(
-        loop, loop.getTiedLoopRegionIterArg(cast<OpResult>(value)));
-  if (auto branch = dyn_cast<scf::IfOp>(op))
-    return getOfSameShapeInBranches(branch,
-                                    cast<OpResult>(value).getResultNumber());
-  if (!OpTrait::hasElementwiseMappableTraits(op))
-    return {};
-  auto hasSameShape = [&](Value operand) {
-    auto type = dyn_cast<RankedTensorType>(operand.getType());
-    return type && type.getShape() ==
-                       cast<RankedTensorType>(value.getType()).getShape();
-  };
-  auto found = llvm::find_if(op->getOperands(), hasSameShape);
-  return found == op->operand_end() ? Value() : *found;
-}
-
-SmallVector<OpFoldResult> VJPBuilder::getSizes(Value tensor) {
-  while (Value earlier = getEarlierOfSameShape(tensor))
-    tensor = earlier;
-  if (auto empty = tensor.getDefiningOp<tensor::EmptyOp>())
-    return empty.getMixedSizes();
-  if (auto slice = tensor.getDefiningOp<tensor::ExtractSliceOp>()) {
-    llvm::SmallBitVector dropped = slice.getDroppedDims();
-    SmallVector<OpFoldResult> sizes;
-    for (auto [dim, size] : llvm::enumerate(slice.getMixedSizes()))
-      if (!dropped.test(dim))
-        sizes.push_back(size);
-    return sizes;
-  }
-  return tensor::getMixedSizes(*this, getLoc(), tensor);
-}
-
-//===----------------------------------------------------------------------===//
-// Cotangents
-//===----------------------------------------------------------------------===//
 
 Value VJPBuilder::getCotangentOrZero(Value value) {
   Value cotangent = getCotangent(value);
@@ -191,82 +43,15 @@ void VJPBuilder::accumulateInto(Value value,
   cotangents[value] = sum;
 }
 
-/// Whether the operation, or one in it, may have that effect on a memref.
-template <typename Effect> static bool mayHaveEffect(Operation *op) {
-  auto visit = [](Operation *nested) {
-    bool hasMemRef =
-        llvm::any_of(nested->getOperandTypes(), llvm::IsaPred<BaseMemRefType>);
-    if (!hasMemRef || nested->hasTrait<OpTrait::HasRecursiveMemoryEffects>())
-      return WalkResult::advance();
-    auto effects = dyn_cast<MemoryEffectOpInterface>(nested);
-    return WalkResult(failure(!effects || effects.hasEffect<Effect>()));
-  };
-  return op->walk(visit).wasInterrupted();
-}
-
-void VJPBuilder::markVaried(ValueRange sources, ArrayRef<Operation *> ops) {
-  varied.insert_range(sources);
-  // Memory has no cotangents, but what is read may have been varied when it was
-  // written: by an earlier iteration, if these are the operations of a loop.
-  if (markResults(ops, /*isMemoryVaried=*/false))
-    (void)markResults(ops, /*isMemoryVaried=*/true);
-}
-
-bool VJPBuilder::markResults(ArrayRef<Operation *> ops, bool isMemoryVaried) {
-  bool written = false;
-  auto isVariedOperand = [&](OpOperand &operand) {
-    auto rule = dyn_cast<VJPOpInterface>(operand.getOwner());
-    return isVaried(operand.get()) &&
-           (!rule || !hasCotangent(operand.get().getType()) ||
-            rule.isDifferentiable(operand));
-  };
-  auto isCaptured = [&](Operation *op) {
-    return llvm::any_of(getCaptured(op),
-                        [&](Value value) { return isVaried(value); });
-  };
-  for (Operation *op : ops) {
-    bool isFromMemory =
-        isMemoryVaried && mayHaveEffect<MemoryEffects::Read>(op);
-    if (isFromMemory)
-      readers.insert(op);
-    else if (!llvm::any_of(op->getOpOperands(), isVariedOperand) &&
-             !isCaptured(op))
-      continue;
-    written |= mayHaveEffect<MemoryEffects::Write>(op);
-    for (Value result : op->getResults())
-      if (holdsFloats(result.getType()))
-        varied.insert(result);
-  }
-  return written;
-}
-
 LogicalResult VJPBuilder::pullBack(ArrayRef<Operation *> ops) {
   for (Operation *op : llvm::reverse(ops)) {
     if (llvm::none_of(op->getResults(),
                       [&](Value result) { return getCotangent(result); }))
       continue;
-    if (readers.contains(op))
-      return op->emitError()
-             << "'" << op->getName()
-             << "' reads memory, which what is differentiated by may have been "
-                "written to; expected tensors and scalars";
-    auto rule = dyn_cast<VJPOpInterface>(op);
-    if (!rule)
-      return op->emitError()
-             << "'" << op->getName()
-             << "' has no rule of differentiation, but lies between what is "
-                "differentiated and what it is differentiated by";
-    SmallVector<Value> values = getDependencies(op);
-    llvm::append_range(values, op->getResults());
-    for (Value value : values)
-      if (isVaried(value) && !hasCotangent(value.getType()))
-        return op->emitError()
-               << "expected what lies between what is differentiated and what "
-                  "it is differentiated by to be floats, or ranked tensors or "
-                  "vectors of floats, got "
-               << value.getType();
+    if (failed(verifyCanPass(op)))
+      return failure();
     setLoc(op->getLoc());
-    if (failed(rule.buildVJP(*this)))
+    if (failed(cast<VJPOpInterface>(op).buildVJP(*this)))
       return failure();
   }
   return success();

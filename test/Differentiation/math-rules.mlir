@@ -128,14 +128,14 @@ func.func @fma(%a: f32, %b: f32, %c: f32) -> f32 {
 // CHECK: %[[A:.*]] = math.powf %[[X]], %[[Y]] : f32
 // CHECK-NEXT: %[[B:.*]] = arith.subf %[[Y]], %{{.*}} : f32
 // CHECK-NEXT: %[[C:.*]] = math.powf %[[X]], %[[B]] : f32
-// CHECK-NEXT: %[[E:.*]] = arith.cmpf oeq, %[[Y]], %{{.*}} : f32
 // CHECK-NEXT: %[[F:.*]] = arith.mulf %[[Y]], %[[C]] : f32
+// CHECK-NEXT: %[[E:.*]] = arith.cmpf oeq, %[[Y]], %{{.*}} : f32
 // CHECK-NEXT: %[[G:.*]] = arith.select %[[E]], %{{.*}}, %[[F]] : f32
-// CHECK-NEXT: %[[H:.*]] = math.log %[[X]] : f32
-// CHECK-NEXT: %[[I:.*]] = arith.cmpf oeq, %[[X]], %{{.*}} : f32
-// CHECK-NEXT: %[[J:.*]] = arith.mulf %[[A]], %[[H]] : f32
-// CHECK-NEXT: %[[K:.*]] = arith.select %[[I]], %{{.*}}, %[[J]] : f32
 // CHECK-NEXT: %[[L:.*]] = arith.mulf %[[D]], %[[G]] : f32
+// CHECK-NEXT: %[[H:.*]] = math.log %[[X]] : f32
+// CHECK-NEXT: %[[J:.*]] = arith.mulf %[[A]], %[[H]] : f32
+// CHECK-NEXT: %[[I:.*]] = arith.cmpf oeq, %[[X]], %{{.*}} : f32
+// CHECK-NEXT: %[[K:.*]] = arith.select %[[I]], %{{.*}}, %[[J]] : f32
 // CHECK-NEXT: %[[M:.*]] = arith.mulf %[[D]], %[[K]] : f32
 // CHECK-NEXT: return %[[L]], %[[M]] : f32, f32
 func.func @powf(%x: f32, %y: f32) -> f32 {

@@ -15,17 +15,17 @@ class DialectRegistry;
 
 namespace mlir::varlen {
 
-/// Give operations their VJPOpInterface, each those of one dialect.
-/// docs/gradients.md lists them.
-void registerArithVJPExternalModels(DialectRegistry &registry);
-void registerLinalgVJPExternalModels(DialectRegistry &registry);
-void registerMathVJPExternalModels(DialectRegistry &registry);
-void registerSCFVJPExternalModels(DialectRegistry &registry);
-void registerTensorVJPExternalModels(DialectRegistry &registry);
-void registerVarlenVJPExternalModels(DialectRegistry &registry);
+/// Give operations their VJPOpInterface and JVPOpInterface, each those of one
+/// dialect. docs/gradients.md lists them.
+void registerArithDerivativeExternalModels(DialectRegistry &registry);
+void registerLinalgDerivativeExternalModels(DialectRegistry &registry);
+void registerMathDerivativeExternalModels(DialectRegistry &registry);
+void registerSCFDerivativeExternalModels(DialectRegistry &registry);
+void registerTensorDerivativeExternalModels(DialectRegistry &registry);
+void registerVarlenDerivativeExternalModels(DialectRegistry &registry);
 
 /// All of the above.
-void registerVJPExternalModels(DialectRegistry &registry);
+void registerDerivativeExternalModels(DialectRegistry &registry);
 
 } // namespace mlir::varlen
 

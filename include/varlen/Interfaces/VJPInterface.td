@@ -1,4 +1,4 @@
-//===- VJPInterface.td - Rules of differentiation ----------*- tablegen -*-===//
+//===- VJPInterface.td - Rules of the reverse mode ---------*- tablegen -*-===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- VarlenDifferentiate.cpp - The backward function of a function ------===//
+//===- VarlenDifferentiate.cpp - Functions that differentiate functions ---===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,6 +8,7 @@
 
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
+#include "varlen/Interfaces/JVPInterface.h"
 #include "varlen/Interfaces/VJPInterface.h"
 #include "varlen/Support/Dependencies.h"
 
@@ -106,11 +107,13 @@ static DictionaryAttr makeName(MLIRContext *context, const Twine &name) {
   return DictionaryAttr::get(context, NamedAttribute(kNameAttrName, value));
 }
 
-static Slot getCotangentSlot(MLIRContext *context, const Slot &slot) {
+/// The slot of a cotangent, with the prefix `d`, or of a tangent, with `t`.
+static Slot getDerivativeSlot(MLIRContext *context, const Slot &slot,
+                              StringRef prefix) {
   auto name =
       slot.attrs ? slot.attrs.getAs<StringAttr>(kNameAttrName) : nullptr;
-  return {slot.type,
-          name ? makeName(context, "d" + name.getValue()) : DictionaryAttr()};
+  return {slot.type, name ? makeName(context, prefix + name.getValue())
+                          : DictionaryAttr()};
 }
 
 /// A function with an entry block.
@@ -131,7 +134,7 @@ static OwningOpRef<func::FuncOp> makeFunction(Location loc, const Twine &name,
 }
 
 //===----------------------------------------------------------------------===//
-// Reverse
+// What both modes do
 //===----------------------------------------------------------------------===//
 
 static SmallVector<Operation *> getOps(Block &block) {
@@ -140,9 +143,10 @@ static SmallVector<Operation *> getOps(Block &block) {
 
 /// Operations without a rule that can be written as simpler ones are, if a
 /// derivative may have to pass them.
+template <typename Interface, typename Builder>
 static LogicalResult decompose(Block &block, ValueRange sources) {
-  VJPBuilder analysis(block.getParentOp()->getLoc(),
-                      OpBuilder(&block, block.begin()));
+  Builder analysis(block.getParentOp()->getLoc(),
+                   OpBuilder(&block, block.begin()));
   analysis.markVaried(sources, getOps(block));
   SmallVector<linalg::AggregatedOpInterface> found;
   for (Operation *op : getOps(block)) {
@@ -150,7 +154,7 @@ static LogicalResult decompose(Block &block, ValueRange sources) {
                       [&](Value value) { return analysis.isVaried(value); }))
       continue;
     op->walk([&](linalg::AggregatedOpInterface inner) {
-      if (!isa<VJPOpInterface>(*inner))
+      if (!isa<Interface>(*inner))
         found.push_back(inner);
     });
   }
@@ -354,8 +358,20 @@ struct VarlenDifferentiate
 
   LogicalResult differentiate();
   FailureOr<func::FuncOp> find();
+  /// What `wrt` and `results` choose of `f`, by number.
+  struct Choice {
+    SmallVector<unsigned> arguments, results;
+  };
+  FailureOr<Choice> choose(func::FuncOp f);
+  /// A function that does what `f` does, with more arguments and, of its type,
+  /// more results, which its return does not have yet.
+  FailureOr<OwningOpRef<func::FuncOp>> copy(func::FuncOp f, const Twine &name,
+                                            ArrayRef<Slot> moreArguments,
+                                            ArrayRef<Slot> moreResults);
   /// A function that returns the results of `f` and then the cotangents.
-  FailureOr<OwningOpRef<func::FuncOp>> build(func::FuncOp f);
+  FailureOr<OwningOpRef<func::FuncOp>> buildReverse(func::FuncOp f);
+  /// The same with the tangents.
+  FailureOr<OwningOpRef<func::FuncOp>> buildForward(func::FuncOp f);
   /// Puts a function into the module, next to `f` or for a declaration.
   LogicalResult insert(OwningOpRef<func::FuncOp> owned, func::FuncOp f);
 };
@@ -381,64 +397,137 @@ FailureOr<func::FuncOp> VarlenDifferentiate::find() {
   if (!f.getBody().hasOneBlock())
     return f.emitError() << "expected one block to differentiate, got "
                          << f.getBody().getBlocks().size();
+  if (mode == DifferentiationMode::Forward &&
+      (withResults || residuals == Residuals::Save))
+    return f.emitError()
+           << (withResults ? "with-results" : "residuals=save")
+           << ": expected mode=reverse; a function of the forward mode returns "
+              "the results, and has no residuals";
   if (withResults && residuals == Residuals::Save)
     return f.emitError("with-results: expected residuals=recompute; a forward "
                        "function returns the results itself");
   return f;
 }
 
-FailureOr<OwningOpRef<func::FuncOp>>
-VarlenDifferentiate::build(func::FuncOp f) {
+FailureOr<VarlenDifferentiate::Choice>
+VarlenDifferentiate::choose(func::FuncOp f) {
   FailureOr<SmallVector<unsigned>> chosenArguments =
-      choose(f, wrt, "argument", f.getArgumentTypes(),
-             [&](unsigned i) { return f.getArgAttr(i, kNameAttrName); });
+      ::choose(f, wrt, "argument", f.getArgumentTypes(),
+               [&](unsigned i) { return f.getArgAttr(i, kNameAttrName); });
   FailureOr<SmallVector<unsigned>> chosenResults =
-      choose(f, results, "result", f.getResultTypes(),
-             [&](unsigned i) { return f.getResultAttr(i, kNameAttrName); });
+      ::choose(f, results, "result", f.getResultTypes(),
+               [&](unsigned i) { return f.getResultAttr(i, kNameAttrName); });
   if (failed(chosenArguments) || failed(chosenResults))
     return failure();
+  return Choice{*chosenArguments, *chosenResults};
+}
 
-  MLIRContext *context = f.getContext();
-  SmallVector<Slot> ins = getArguments(f), outs = getResults(f);
-  SmallVector<Slot> arguments = ins, returned = outs;
-  for (unsigned number : *chosenResults)
-    arguments.push_back(getCotangentSlot(context, outs[number]));
-  for (unsigned number : *chosenArguments)
-    returned.push_back(getCotangentSlot(context, ins[number]));
-  OwningOpRef<func::FuncOp> vjp =
-      makeFunction(f.getLoc(), f.getName() + "_vjp", arguments, returned);
-  vjp->setVisibility(f.getVisibility());
-
-  Block &body = vjp->getBody().front();
+FailureOr<OwningOpRef<func::FuncOp>>
+VarlenDifferentiate::copy(func::FuncOp f, const Twine &name,
+                          ArrayRef<Slot> moreArguments,
+                          ArrayRef<Slot> moreResults) {
+  SmallVector<Slot> arguments = getArguments(f), returned = getResults(f);
+  llvm::append_range(arguments, moreArguments);
+  llvm::append_range(returned, moreResults);
+  OwningOpRef<func::FuncOp> made =
+      makeFunction(f.getLoc(), name, arguments, returned);
+  made->setVisibility(f.getVisibility());
+  Block &body = made->getBody().front();
   IRMapping mapping;
-  ValueRange values = body.getArguments();
-  mapping.map(f.getArguments(), values.take_front(ins.size()));
+  mapping.map(f.getArguments(),
+              body.getArguments().take_front(f.getNumArguments()));
   OpBuilder builder = OpBuilder::atBlockEnd(&body);
   for (Operation &op : f.getBody().front())
     builder.clone(op, mapping);
-  auto terminator = dyn_cast<func::ReturnOp>(body.getTerminator());
-  if (!terminator)
+  if (!isa<func::ReturnOp>(body.getTerminator()))
     return f.emitError("expected a function that returns");
+  return made;
+}
 
+FailureOr<OwningOpRef<func::FuncOp>>
+VarlenDifferentiate::buildReverse(func::FuncOp f) {
+  FailureOr<Choice> chosen = choose(f);
+  if (failed(chosen))
+    return failure();
+  MLIRContext *context = f.getContext();
+  SmallVector<Slot> ins = getArguments(f), outs = getResults(f);
+  SmallVector<Slot> cotangents, gradientSlots;
+  for (unsigned number : chosen->results)
+    cotangents.push_back(getDerivativeSlot(context, outs[number], "d"));
+  for (unsigned number : chosen->arguments)
+    gradientSlots.push_back(getDerivativeSlot(context, ins[number], "d"));
+  FailureOr<OwningOpRef<func::FuncOp>> vjp =
+      copy(f, f.getName() + "_vjp", cotangents, gradientSlots);
+  if (failed(vjp))
+    return failure();
+
+  Block &body = (*vjp)->getBody().front();
+  Operation *terminator = body.getTerminator();
+  ValueRange values = body.getArguments();
   SmallVector<Value> sources;
-  for (unsigned number : *chosenArguments)
+  for (unsigned number : chosen->arguments)
     sources.push_back(values[number]);
-  if (failed(decompose(body, sources)))
+  if (failed(decompose<VJPOpInterface, VJPBuilder>(body, sources)))
     return failure();
   SmallVector<Operation *> ops = getOps(body);
   VJPBuilder reverse(f.getLoc(), OpBuilder(terminator));
   reverse.markVaried(sources, ops);
   for (auto [number, cotangent] :
-       llvm::zip_equal(*chosenResults, values.drop_front(ins.size())))
-    reverse.accumulate(terminator.getOperand(number), cotangent);
+       llvm::zip_equal(chosen->results, values.drop_front(ins.size())))
+    reverse.accumulate(terminator->getOperand(number), cotangent);
   if (failed(reverse.pullBack(ops)))
     return failure();
   reverse.setLoc(f.getLoc());
   SmallVector<Value> gradients;
   for (Value source : sources)
     gradients.push_back(reverse.getCotangentOrZero(source));
-  terminator->insertOperands(terminator.getNumOperands(), gradients);
+  terminator->insertOperands(terminator->getNumOperands(), gradients);
   return vjp;
+}
+
+FailureOr<OwningOpRef<func::FuncOp>>
+VarlenDifferentiate::buildForward(func::FuncOp f) {
+  FailureOr<Choice> chosen = choose(f);
+  if (failed(chosen))
+    return failure();
+  MLIRContext *context = f.getContext();
+  SmallVector<Slot> ins = getArguments(f), outs = getResults(f);
+  SmallVector<Slot> directions, tangentSlots;
+  for (unsigned number : chosen->arguments)
+    directions.push_back(getDerivativeSlot(context, ins[number], "t"));
+  for (unsigned number : chosen->results)
+    tangentSlots.push_back(getDerivativeSlot(context, outs[number], "t"));
+  FailureOr<OwningOpRef<func::FuncOp>> jvp =
+      copy(f, f.getName() + "_jvp", directions, tangentSlots);
+  if (failed(jvp))
+    return failure();
+
+  Block &body = (*jvp)->getBody().front();
+  Operation *terminator = body.getTerminator();
+  ValueRange values = body.getArguments();
+  JVPBuilder forward(f.getLoc(), OpBuilder(terminator));
+  SmallVector<Value> sources, wanted;
+  for (auto [number, tangent] :
+       llvm::zip_equal(chosen->arguments, values.drop_front(ins.size()))) {
+    sources.push_back(values[number]);
+    forward.setTangent(values[number], tangent);
+  }
+  if (failed(decompose<JVPOpInterface, JVPBuilder>(body, sources)))
+    return failure();
+  SmallVector<Operation *> ops = getOps(body);
+  forward.markVaried(sources, ops);
+  for (unsigned number : chosen->results)
+    wanted.push_back(terminator->getOperand(number));
+  if (failed(forward.pushForward(ops, wanted)))
+    return failure();
+  forward.setLoc(f.getLoc());
+  SmallVector<Value> tangents;
+  // Rules replace what they compute together with its tangent.
+  for (unsigned number : chosen->results)
+    tangents.push_back(
+        forward.getTangentOrZero(terminator->getOperand(number)));
+  terminator->insertOperands(terminator->getNumOperands(), tangents);
+  return jvp;
 }
 
 LogicalResult VarlenDifferentiate::insert(OwningOpRef<func::FuncOp> owned,
@@ -470,11 +559,13 @@ LogicalResult VarlenDifferentiate::differentiate() {
   FailureOr<func::FuncOp> f = find();
   if (failed(f))
     return failure();
-  FailureOr<OwningOpRef<func::FuncOp>> whole = build(*f);
+  bool isForward = mode == DifferentiationMode::Forward;
+  FailureOr<OwningOpRef<func::FuncOp>> whole =
+      isForward ? buildForward(*f) : buildReverse(*f);
   if (failed(whole))
     return failure();
   func::FuncOp function = **whole;
-  if (withResults) {
+  if (isForward || withResults) {
     simplify(function);
     return insert(std::move(*whole), *f);
   }

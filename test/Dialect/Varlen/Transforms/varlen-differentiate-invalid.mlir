@@ -14,7 +14,7 @@
 // An operation without a rule, where the cotangent would have to pass.
 func.func @f(%x: f32) -> f32 {
   %b = arith.bitcast %x : f32 to i32
-  // expected-error @below {{'test.unknown' has no rule of differentiation, but lies between what is differentiated and what it is differentiated by}}
+  // expected-error @below {{'test.unknown' has no rule of differentiation in the reverse mode, but lies between what is differentiated and what it is differentiated by}}
   %y = "test.unknown"(%x, %b) : (f32, i32) -> f32
   return %y : f32
 }
@@ -203,7 +203,7 @@ func.func @f(%x: tensor<8xf32>, %i: tensor<f32>, %c: i1) -> tensor<f32> {
 // Complex numbers have no cotangents, and no rules.
 func.func @f(%x: f32) -> f32 {
   %c = complex.create %x, %x : complex<f32>
-  // expected-error @below {{'complex.abs' has no rule of differentiation, but lies between what is differentiated and what it is differentiated by}}
+  // expected-error @below {{'complex.abs' has no rule of differentiation in the reverse mode, but lies between what is differentiated and what it is differentiated by}}
   %y = complex.abs %c : complex<f32>
   return %y : f32
 }

@@ -16,6 +16,10 @@ namespace mlir::varlen {
 /// What becomes of the values of a function that its backward needs.
 enum class Residuals { Recompute, Save };
 
+/// From the cotangents of results those of arguments, or from the tangents of
+/// arguments those of results.
+enum class DifferentiationMode { Reverse, Forward };
+
 #define GEN_PASS_DECL
 #include "varlen/Dialect/Varlen/Transforms/Passes.h.inc"
 

@@ -12,34 +12,41 @@
 include "mlir/Pass/PassBase.td"
 
 def VarlenDifferentiate : Pass<"varlen-differentiate", "::mlir::ModuleOp"> {
-  let summary = "Make the backward function of a function";
+  let summary = "Make a function that differentiates a function";
   let description = [{
-    For a function `@f` a function `@f_vjp` that takes what `@f` takes and the
-    cotangents of its results, and returns the cotangents of its arguments
-    (vector-Jacobian product). `wrt` chooses the arguments, `results` the results
-    that have cotangents. Only what lies between them is differentiated, and
+    With `mode=reverse` for a function `@f` a function `@f_vjp` that takes what `@f`
+    takes and the cotangents of its results, and returns the cotangents of its
+    arguments (vector-Jacobian product). `wrt` chooses the arguments, `results` the
+    results that have cotangents. Only what lies between them is differentiated, and
     each operation there needs a rule (`VJPOpInterface`, docs/gradients.md).
 
-    With `residuals=recompute` `@f_vjp` computes `@f` again as far as it needs
+    With `mode=forward` a function `@f_jvp` that takes what `@f` takes and the
+    tangents of the arguments of `wrt`, and returns what `@f` returns and the
+    tangents of `results` (Jacobian-vector product); the rules are those of
+    `JVPOpInterface`.
+
+    In the reverse mode with `residuals=recompute` `@f_vjp` computes `@f` again as far as it needs
     its values; with `with-results` it returns the results of `@f` too, before
     the cotangents. With `residuals=save` there is also a function `@f_fwd`, which
     returns the results of `@f` and then the residuals: all values that `@f_vjp`
     needs and that are not as cheap as a shape or a constant. `@f_vjp` takes them
     between the arguments of `@f` and the cotangents.
 
-    If `@f_vjp` (or `@f_fwd`) is declared, the declaration gets the body; its
-    type has to be the right one. That is how a function of the same module can
+    If `@f_vjp` (or `@f_fwd`, `@f_jvp`) is declared, the declaration gets the body;
+    its type has to be the right one. That is how a function of the same module can
     call it. A name `varlen.name` of an argument or result makes that of its
-    cotangent, with a `d` before it.
+    cotangent, with a `d` before it, or of its tangent, with a `t`.
 
     *Requires*: `@f` is one block on tensors and scalars, without calls (run
     `inline` first).
     *Guarantees*: the new functions hold nothing that their results do not need;
-    `@f` stays as it is. Cotangents that are zero are written out only on
-    demand.
-    *Numerics*: a value and its cotangent have the same type; sums over the
-    iteration space of a linalg operation are made in f32 at least, and those
-    over several uses of a value in its type, from the last use to the first.
+    `@f` stays as it is. Cotangents and tangents that are zero are written out only
+    on demand.
+    *Numerics*: a value, its cotangent and its tangent have the same type; sums of
+    cotangents over the iteration space of a linalg operation are made in f32 at
+    least, and those over several uses of a value in its type, from the last use to
+    the first. Sums of tangents are made in the types in which `@f` makes its own,
+    in their order.
 
     ```mlir
     func.func @f(%x: tensor<?xf32>, %w: tensor<?xf32>) -> tensor<?xf32> {
@@ -66,22 +73,30 @@ def VarlenDifferentiate : Pass<"varlen-differentiate", "::mlir::ModuleOp"> {
   let options = [
     Option<"function", "function", "std::string", "",
            "Function to differentiate">,
+    Option<"mode", "mode", "::mlir::varlen::DifferentiationMode",
+           "::mlir::varlen::DifferentiationMode::Reverse",
+           "Which derivative to make",
+           [{::llvm::cl::values(
+               clEnumValN(::mlir::varlen::DifferentiationMode::Reverse, "reverse",
+                          "the vector-Jacobian product, @f_vjp"),
+               clEnumValN(::mlir::varlen::DifferentiationMode::Forward, "forward",
+                          "the Jacobian-vector product, @f_jvp"))}]>,
     ListOption<"wrt", "wrt", "std::string",
-               "Arguments whose cotangents are wanted, by number or varlen.name; "
+               "Arguments to differentiate by, by number or varlen.name; "
                "default: all that have float elements">,
     ListOption<"results", "results", "std::string",
-               "Results that have cotangents, by number or varlen.name; "
+               "Results to differentiate, by number or varlen.name; "
                "default: all that have float elements">,
     Option<"residuals", "residuals", "::mlir::varlen::Residuals",
            "::mlir::varlen::Residuals::Recompute",
-           "What becomes of values that the backward function needs",
+           "Reverse mode: what becomes of values that the backward function needs",
            [{::llvm::cl::values(
                clEnumValN(::mlir::varlen::Residuals::Recompute, "recompute",
                           "it computes them again"),
                clEnumValN(::mlir::varlen::Residuals::Save, "save",
                           "a forward function returns them"))}]>,
     Option<"withResults", "with-results", "bool", "false",
-           "Return the results of the function too">];
+           "Reverse mode: return the results of the function too">];
   let statistics = [
     Statistic<"numResiduals", "residuals", "Values saved for the backward">];
 }
