@@ -94,18 +94,24 @@ addStructors(llvm::Module &code, llvm::StringRef name,
 
 namespace {
 /// Keeps the errors of a code generation: LLVM by itself prints the first one
-/// and ends the process.
+/// and ends the process. A frame beyond the limit that a function names is one.
 class ErrorKeeper : public llvm::DiagnosticHandler {
 public:
   explicit ErrorKeeper(std::string &errors) : errors(errors) {}
   bool handleDiagnostics(const llvm::DiagnosticInfo &info) override {
-    if (info.getSeverity() != llvm::DS_Error)
+    const auto *frame = llvm::dyn_cast<llvm::DiagnosticInfoStackSize>(&info);
+    if (info.getSeverity() != llvm::DS_Error && !frame)
       return true;
     llvm::raw_string_ostream os(errors);
     llvm::DiagnosticPrinterRawOStream printer(os);
     if (!errors.empty())
       os << "; ";
-    info.print(printer);
+    if (frame)
+      os << "expected a stack frame of at most " << frame->getStackLimit()
+         << " bytes, got " << frame->getStackSize() << " in "
+         << frame->getFunction().getName();
+    else
+      info.print(printer);
     return true;
   }
 

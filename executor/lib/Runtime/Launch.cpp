@@ -405,7 +405,7 @@ varlen_sim_result *varlen_sim_launch(const varlen_sim_kernel *kernel,
   if (!launch.config.max_shared_bytes)
     launch.config.max_shared_bytes = maxShared;
   if (!launch.config.stack_bytes)
-    launch.config.stack_bytes = 256 * 1024;
+    launch.config.stack_bytes = VARLEN_SIM_STACK_BYTES;
   std::string problem = checkLaunch(launch);
   if (!problem.empty()) {
     reports.add("launch", noSite, kernel->name + ": " + problem, "");

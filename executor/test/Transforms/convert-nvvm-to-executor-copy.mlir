@@ -2,7 +2,7 @@
 
 gpu.module @m {
   // CHECK-LABEL: @varlen_sim.m.copies(
-  // CHECK-SAME: %[[S:.*]]: !llvm.ptr<3>, %[[G:.*]]: !llvm.ptr<1>, %[[N:.*]]: i32) {
+  // CHECK-SAME: %[[S:.*]]: !llvm.ptr<3>, %[[G:.*]]: !llvm.ptr<1>, %[[N:.*]]: i32)
   llvm.func @copies(%s: !llvm.ptr<3>, %g: !llvm.ptr<1>, %n: i32) {
     // CHECK: %[[SIZE:.*]] = llvm.mlir.constant(16 : i32)
     // CHECK: llvm.call @varlen_sim_cp_async(%{{.*}}, %{{.*}}, %[[SIZE]], %[[SIZE]], %{{.*}})
@@ -21,7 +21,7 @@ gpu.module @m {
   }
 
   // CHECK-LABEL: @varlen_sim.m.bulk(
-  // CHECK-SAME: %[[S:.*]]: !llvm.ptr<3>, %[[C:.*]]: !llvm.ptr<7>, %[[G:.*]]: !llvm.ptr<1>, %[[MAP:.*]]: !llvm.ptr, %[[N:.*]]: i32, %[[M:.*]]: i16) {
+  // CHECK-SAME: %[[S:.*]]: !llvm.ptr<3>, %[[C:.*]]: !llvm.ptr<7>, %[[G:.*]]: !llvm.ptr<1>, %[[MAP:.*]]: !llvm.ptr, %[[N:.*]]: i32, %[[M:.*]]: i16)
   llvm.func @bulk(%s: !llvm.ptr<3>, %c: !llvm.ptr<7>, %g: !llvm.ptr<1>, %map: !llvm.ptr, %n: i32, %m: i16) {
     // CHECK: %[[NONE:.*]] = llvm.mlir.constant(0 : i32)
     // CHECK: llvm.call @varlen_sim_bulk_load(%{{.*}}, %{{.*}}, %{{.*}}, %[[N]], %[[NONE]], %{{.*}})

@@ -29,7 +29,7 @@ gpu.module @m {
   }
 
   // CHECK-LABEL: @varlen_sim.m.arithmetic(
-  // CHECK-SAME: %[[X:.*]]: f32, %[[Y:.*]]: f32, %[[N:.*]]: i32) {
+  // CHECK-SAME: %[[X:.*]]: f32, %[[Y:.*]]: f32, %[[N:.*]]: i32)
   llvm.func @arithmetic(%x: f32, %y: f32, %n: i32) {
     // CHECK: llvm.call @varlen_sim_ex2(%[[X]])
     %0 = llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"(%x) : (f32) -> f32

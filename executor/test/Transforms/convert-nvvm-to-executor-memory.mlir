@@ -4,7 +4,7 @@ gpu.module @m {
   // Accesses go through the address that their check gives.
 
   // CHECK-LABEL: @varlen_sim.m.accesses(
-  // CHECK-SAME: %[[G:.*]]: !llvm.ptr<1>, %[[S:.*]]: !llvm.ptr<3>, %[[P:.*]]: !llvm.ptr, %[[N:.*]]: i32) {
+  // CHECK-SAME: %[[G:.*]]: !llvm.ptr<1>, %[[S:.*]]: !llvm.ptr<3>, %[[P:.*]]: !llvm.ptr, %[[N:.*]]: i32)
   llvm.func @accesses(%g: !llvm.ptr<1>, %s: !llvm.ptr<3>, %p: !llvm.ptr, %n: i32) {
     // CHECK-DAG: %[[FLAT:.*]] = llvm.addrspacecast %[[G]] : !llvm.ptr<1> to !llvm.ptr
     // CHECK-DAG: %[[SIZE:.*]] = llvm.mlir.constant(16 : i32)
@@ -35,7 +35,7 @@ gpu.module @m {
   }
 
   // CHECK-LABEL: @varlen_sim.m.atomics(
-  // CHECK-SAME: %[[G:.*]]: !llvm.ptr<1>, %[[X:.*]]: f32, %[[N:.*]]: i32) -> f32 {
+  // CHECK-SAME: %[[G:.*]]: !llvm.ptr<1>, %[[X:.*]]: f32, %[[N:.*]]: i32) -> f32
   llvm.func @atomics(%g: !llvm.ptr<1>, %x: f32, %n: i32) -> f32 {
     // CHECK: %[[ADD:.*]] = llvm.mlir.constant(0 : i32)
     // CHECK: %[[F32:.*]] = llvm.mlir.constant(4 : i32)
@@ -58,7 +58,7 @@ gpu.module @m {
   }
 
   // CHECK-LABEL: @varlen_sim.m.blocks(
-  // CHECK-SAME: %[[G:.*]]: !llvm.ptr<1>, %[[S:.*]]: !llvm.ptr<3>, %[[N:.*]]: i64) {
+  // CHECK-SAME: %[[G:.*]]: !llvm.ptr<1>, %[[S:.*]]: !llvm.ptr<3>, %[[N:.*]]: i64)
   llvm.func @blocks(%g: !llvm.ptr<1>, %s: !llvm.ptr<3>, %n: i64) {
     // CHECK: llvm.call @varlen_sim_store_range(%{{.*}}, %[[N]], %{{.*}})
     // CHECK: llvm.call @varlen_sim_load_range(%{{.*}}, %[[N]], %{{.*}})

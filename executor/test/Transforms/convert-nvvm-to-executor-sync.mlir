@@ -2,7 +2,7 @@
 
 gpu.module @m {
   // CHECK-LABEL: @varlen_sim.m.barriers(
-  // CHECK-SAME: %[[A:.*]]: i32, %[[B:.*]]: i32) {
+  // CHECK-SAME: %[[A:.*]]: i32, %[[B:.*]]: i32)
   llvm.func @barriers(%a: i32, %b: i32) {
     // CHECK-DAG: %[[ZERO0:.*]] = llvm.mlir.constant(0 : i32)
     // CHECK-DAG: %[[ZERO1:.*]] = llvm.mlir.constant(0 : i32)
@@ -30,7 +30,7 @@ gpu.module @m {
   }
 
   // CHECK-LABEL: @varlen_sim.m.mbarriers(
-  // CHECK-SAME: %[[P:.*]]: !llvm.ptr<3>, %[[N:.*]]: i32, %[[STATE:.*]]: i64, %[[COND:.*]]: i1) {
+  // CHECK-SAME: %[[P:.*]]: !llvm.ptr<3>, %[[N:.*]]: i32, %[[STATE:.*]]: i64, %[[COND:.*]]: i1)
   llvm.func @mbarriers(%p: !llvm.ptr<3>, %n: i32, %state: i64, %cond: i1) {
     // CHECK: %[[FLAT:.*]] = llvm.addrspacecast %[[P]] : !llvm.ptr<3> to !llvm.ptr
     // CHECK: llvm.call @varlen_sim_mbarrier_init(%[[FLAT]], %[[N]], %{{.*}}) : (!llvm.ptr, i32, i32) -> ()
@@ -70,7 +70,7 @@ gpu.module @m {
   }
 
   // CHECK-LABEL: @varlen_sim.m.fences(
-  // CHECK-SAME: %[[N:.*]]: i32) {
+  // CHECK-SAME: %[[N:.*]]: i32)
   llvm.func @fences(%n: i32) {
     // CHECK: %[[GPU:.*]] = llvm.mlir.constant({{[0-9]+}} : i32)
     // CHECK: llvm.call @varlen_sim_fence(%[[GPU]], %{{.*}})

@@ -2,7 +2,7 @@
 
 gpu.module @m {
   // CHECK-LABEL: @varlen_sim.m.exchange(
-  // CHECK-SAME: %[[MASK:.*]]: i32, %[[X:.*]]: f32, %[[N:.*]]: i32, %[[P:.*]]: i1, %[[L:.*]]: i64) {
+  // CHECK-SAME: %[[MASK:.*]]: i32, %[[X:.*]]: f32, %[[N:.*]]: i32, %[[P:.*]]: i1, %[[L:.*]]: i64)
   llvm.func @exchange(%mask: i32, %x: f32, %n: i32, %p: i1, %l: i64) {
     // CHECK: %[[BITS:.*]] = llvm.bitcast %[[X]] : f32 to i32
     // CHECK: %[[BFLY:.*]] = llvm.mlir.constant(0 : i32)
@@ -33,7 +33,7 @@ gpu.module @m {
   }
 
   // CHECK-LABEL: @varlen_sim.m.matrices(
-  // CHECK-SAME: %[[P:.*]]: !llvm.ptr<3>, %[[A:.*]]: i32, %[[H:.*]]: vector<2xf16>, %[[X:.*]]: f32) {
+  // CHECK-SAME: %[[P:.*]]: !llvm.ptr<3>, %[[A:.*]]: i32, %[[H:.*]]: vector<2xf16>, %[[X:.*]]: f32)
   llvm.func @matrices(%p: !llvm.ptr<3>, %a: i32, %h: vector<2xf16>, %x: f32) {
     // Registers go through memory of the thread.
     // CHECK: llvm.alloca %{{.*}} x i32 {alignment = 16 : i64}

@@ -7,7 +7,7 @@ gpu.module @m {
   // read, through a loop.
 
   // CHECK-LABEL: @varlen_sim.m.loop(
-  // CHECK-SAME: %[[A:.*]]: i64, %[[B:.*]]: i64, %[[COND:.*]]: i1) -> f32 {
+  // CHECK-SAME: %[[A:.*]]: i64, %[[B:.*]]: i64, %[[COND:.*]]: i1) -> f32
   llvm.func @loop(%a: i64, %b: i64, %cond: i1) -> f32 {
     // CHECK: %[[COUNT:.*]] = llvm.mlir.constant(4 : i32)
     // CHECK: %[[NEW:.*]] = llvm.call @varlen_sim_acc_new(%[[COUNT]], %{{.*}}) : (i32, i32) -> !llvm.ptr
@@ -43,7 +43,7 @@ gpu.module @m {
   // put together.
 
   // CHECK-LABEL: @varlen_sim.m.written(
-  // CHECK-SAME: %[[A:.*]]: i64, %[[X:.*]]: f32) -> f32 {
+  // CHECK-SAME: %[[A:.*]]: i64, %[[X:.*]]: f32) -> f32
   // CHECK: %[[NEW:.*]] = llvm.call @varlen_sim_acc_new
   // CHECK: %[[SET0:.*]] = llvm.call @varlen_sim_acc_set(%[[NEW]], %{{.*}}, %[[X]], %[[IN_PLACE:.*]], %{{.*}})
   // CHECK: llvm.call @varlen_sim_wgmma_fence
@@ -71,7 +71,7 @@ gpu.module @m {
   // transposed, in place: 1 + 8 + 64.
 
   // CHECK-LABEL: @varlen_sim.m.registers(
-  // CHECK-SAME: %[[A:.*]]: i32, %[[B:.*]]: i64) -> f32 {
+  // CHECK-SAME: %[[A:.*]]: i32, %[[B:.*]]: i64) -> f32
   llvm.func @registers(%a: i32, %b: i64) -> f32 {
     // CHECK: %[[NEW:.*]] = llvm.call @varlen_sim_acc_new
     %0 = llvm.mlir.zero : !acc
@@ -92,7 +92,7 @@ gpu.module @m {
   // on, and the scale 0. f16, A and B transposed, in place: 4 + 8 + 64.
 
   // CHECK-LABEL: @varlen_sim.m.zero(
-  // CHECK-SAME: %[[A:.*]]: i64) -> f32 {
+  // CHECK-SAME: %[[A:.*]]: i64) -> f32
   // CHECK: %[[NEW:.*]] = llvm.call @varlen_sim_acc_new
   // CHECK: llvm.call @varlen_sim_wgmma_fence
   // CHECK: %[[N:.*]] = llvm.mlir.constant(8 : i32)

@@ -142,6 +142,13 @@ enum {
   VARLEN_SIM_RANDOM_TIME = 2, ///< at random in between
 };
 
+/// Of what a thread has for its stack by default, and what frames of a kernel's
+/// functions may have of that; memory that no frame reaches is not taken.
+enum {
+  VARLEN_SIM_STACK_BYTES = 1 << 20,
+  VARLEN_SIM_FRAME_BYTES = VARLEN_SIM_STACK_BYTES / 4 * 3 - (1 << 16),
+};
+
 typedef struct varlen_sim_config {
   uint64_t seed;
   int32_t scheduler;
@@ -158,7 +165,7 @@ typedef struct varlen_sim_config {
   /// The shared memory a CTA may have, static and dynamic: 166912 on sm_80,
   /// 232448 on sm_90a. 0 is 232448.
   uint32_t max_shared_bytes;
-  /// Stack of one thread, a quarter of it guard; 0 is 256 KiB.
+  /// Stack of one thread, a quarter of it guard; 0 is VARLEN_SIM_STACK_BYTES.
   uint32_t stack_bytes;
   /// Record a timeline of the CTA with this linear index; -1: none.
   int64_t trace_cta;

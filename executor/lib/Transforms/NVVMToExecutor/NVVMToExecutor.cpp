@@ -8,6 +8,7 @@
 
 #include "NVVMToExecutor.h"
 
+#include "varlen/Executor/Executor.h"
 #include "varlen/Executor/Passes.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -146,7 +147,8 @@ static FailureOr<LLVM::LLVMFuncOp> makeEntry(LLVM::LLVMFuncOp kernel,
   return entry;
 }
 
-/// Removes what only a GPU understands.
+/// Removes what only a GPU understands, and limits what it has of a fiber's
+/// stack.
 static void makeHostFunction(LLVM::LLVMFuncOp function) {
   for (NamedAttribute attribute :
        llvm::to_vector(function->getDiscardableAttrs()))
@@ -157,7 +159,13 @@ static void makeHostFunction(LLVM::LLVMFuncOp function) {
   function.removeTargetCpuAttr();
   function.removeTuneCpuAttr();
   function.removeTargetFeaturesAttr();
-  function.removePassthroughAttr();
+  // A frame is as large as the code has values. It touches each of its pages,
+  // so that one that is too large reaches the guard of its stack.
+  Builder b(function.getContext());
+  std::string limit = llvm::Twine(unsigned(VARLEN_SIM_FRAME_BYTES)).str();
+  function.setPassthroughAttr(
+      b.getArrayAttr({b.getStrArrayAttr({"warn-stack-size", limit}),
+                      b.getStrArrayAttr({"probe-stack", "inline-asm"})}));
 }
 
 //===----------------------------------------------------------------------===//
