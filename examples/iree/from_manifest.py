@@ -29,7 +29,7 @@ class Function:
     def __init__(self, function, results, multiprocessors):
         self.function, self.lines, self.indent = function, [], 2
         self.names = {}
-        self.fresh = self.loops = 0
+        self.fresh = self.loops = self.depth = 0
         count = len(function["arguments"])
         if results >= count:
             raise SystemExit(f"expected fewer than {count} results, got {results}")
@@ -191,10 +191,12 @@ class Function:
             self.memory[name] = (value, *self.memory[name][1:])
 
     def loop(self, loop):
-        """Memory that the loop writes is carried by it, beside its numbers."""
-        if self.loops:
+        """Memory that the loop writes is carried by it, beside its numbers. IREE 3.13 expects as
+        many of these behind the condition as before it, also after its own simplifications."""
+        if self.loops and not self.depth:
             self.separate()
         self.loops += 1
+        self.depth += 1
         carried = list(self.memory_written(loop["body"]))
         before = [self.memory[name] for name in carried]
         starts = [self.read(start) for _, start in loop["state"]]
@@ -206,6 +208,8 @@ class Function:
             for name, start in zip([*names, *heads], [*starts, *(value for value, *_ in before)])
         )
         values = [f"%{name}" for name, _ in loop["values"]]
+        passed = names[len(values) :]
+        values += [self.new() for _ in passed]
         results = [f"{value}_r" for value in values]
         result_kinds = ["index"] * len(values) + [kind for _, kind, _ in before]
         outs = [self.new() for _ in carried]
@@ -217,7 +221,7 @@ class Function:
         for (name, _), value in zip(loop["state"], names):
             self.names[name] = value
         self.take(loop["head"])
-        bound = [self.read(operand) for _, operand in loop["values"]]
+        bound = [self.read(operand) for _, operand in loop["values"]] + passed
         flag = self.flag(self.read(loop["while"]))
         self.add(
             f"scf.condition({flag}) {', '.join([*bound, *heads])} : {', '.join(result_kinds)}"
@@ -231,6 +235,8 @@ class Function:
             + "):"
         )
         self.indent += 1
+        for value in values[len(loop["values"]) :]:
+            self.add(f"{self.new()} = util.optimization_barrier {value} : index")
         for (name, _), value in zip(loop["values"], values):
             self.names[name] = value
         for name, value, (_, kind, extents) in zip(carried, insides, before):
@@ -240,6 +246,7 @@ class Function:
         after = [self.memory[name][0] for name in carried]
         self.add(f"scf.yield {', '.join([*following, *after])} : {', '.join(kinds)}")
         self.indent -= 1
+        self.depth -= 1
         self.add("}")
         for (name, _), value in zip(loop["values"], results):
             self.names[name] = value
@@ -263,6 +270,8 @@ class Function:
     def memory_written(self, steps):
         written = {}
         for step in steps:
+            if "loop" in step:
+                written |= self.memory_written(step["loop"]["body"])
             for operand in step.get("parameters", []):
                 if operand in self.memory and self.is_written(operand):
                     written[operand] = True

@@ -93,6 +93,10 @@ EDGES = [
     ("sequences", None, CPU, [1, 0, 0, 3] * 25000,
      {"head_dim": 8, "dtype": "f32", "gradients": True}),
     ("empty sequences", None, EXECUTOR, [3, *[0] * 100000, 5], {"head_dim": 8}),
+    # One kernel makes lists of up to 1023 sequences, several those of more; either with tiles of
+    # the last ones, and more than a block has threads.
+    *((f"{n} sequences", None, EXECUTOR, [i % 7 == 0 for i in range(n - 1)] + [300],
+       {"head_dim": 8, "gradients": True}) for n in (1023, 1024)),
     # Scales and sinks.
     ("scale 2^-126", None, CPU, [5], {"head_dim": 8, "scale": 2.0**-126, "factor": 1.0}),
     ("scale 2^-126", None, EXECUTOR, [5],

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""The order of work on a GPU where a score region hides keys: longest first.
+"""The order of work on a GPU: longest first, of few and of many sequences, and where a score
+region hides keys.
 
 The kernels that make lists run in the executor and leave what they have found: the blocks
 that each tile visits, and the list. Of regions that intervals can tell everything about,
 the number is that of the blocks with a visible pair, of the kv head that has the most; of
 random regions it is no less, and no more than the mask leaves. The list has the sequence
-with the longest tile first, and of each sequence the longest tile.
+with the longest tile first, and of each sequence the longest tile. Without a region a tile is as
+long as its sequence.
 """
 # RUN: %python %s --build %varlen-build | FileCheck %s
 # Lists of keys do not look at numbers that are looked up.
-# CHECK: 34 lists, {{[1-9][0-9]*}} tiles, 0 failed
+# CHECK: 55 lists, {{[1-9][0-9]*}} tiles, 0 failed
 
 import argparse
 import dataclasses
@@ -34,7 +36,7 @@ CHIP = "sm_80"
 
 @dataclasses.dataclass
 class Case:
-    score: scores.Score
+    score: scores.Score | None
     lengths: tuple
     heads: int = 2
     kv_heads: int = 2
@@ -47,7 +49,14 @@ class Case:
 # not the one with most rows, more sequences than one pass sorts.
 ONE, SOME = (700,), (300, 0, 1, 500, 129, 64, 0)
 MANY = tuple(1 + 37 * i % 90 for i in range(20))
+# One kernel makes lists of up to 1023 sequences, in a pass for each factor of 16; several make
+# those of more. Lengths that are the same keep their order.
+NUMBERS = (0, 16, 300, 1023, 1024)
 CASES = [
+    *[Case(None, tuple(37 * i % 90 for i in range(n)), past=n % 2) for n in NUMBERS],
+    # More tiles than the kernel has threads.
+    Case(None, (33000, 0, 129, 33000), heads=4),
+    Case(None, MANY, kv_heads=1, past=70),
     Case(scores.prefix_lm(), ONE),
     Case(scores.prefix_lm(), SOME, heads=4, past=70),
     Case(scores.document(), ONE, heads=4, kv_heads=1),
@@ -143,9 +152,9 @@ MEMORY = {
 }  # fmt: skip
 
 
-def list_kernels(text):
+def list_kernels(text, weighted):
     """Host code with the kernels alone that make lists, whose memory is arguments; and
-    what each list that has weights is of: rows of a tile, rows of a block, and whether of
+    what each list, of those that have weights if `weighted`, is of: rows of a tile, rows of a block, and whether of
     keys."""
     scheduled = varlen.call("varlen-opt", "-", f"--varlen-assign-schedule=chip={CHIP}", text=text)
     text = varlen.call("varlen-opt", "-", f"--varlen-attn-to-tiles=chip={CHIP}", text=scheduled)
@@ -155,7 +164,7 @@ def list_kernels(text):
         if found := re.search(rf"{role}<([^>]*)>", scheduled):
             sizes = {key: int(n) for key, n in re.findall(r"(\w+) = (\d+)", found[1])}
             queries, keys = sizes["block_m"], sizes["kv_block"]
-            if re.search(rf"@[a-z]+{'_key' * of_keys}_tiles_weights ", text):
+            if not weighted or re.search(rf"@[a-z]+{'_key' * of_keys}_tiles_weights ", text):
                 kinds.append((keys, queries, True) if of_keys else (queries, keys, False))
     # The kernels of the attention would take most of the time.
     for kernel in re.findall(r"gpu.func @(\w+)", text):
@@ -179,7 +188,8 @@ def list_kernels(text):
 def inputs_of(case, captures, gradients, text):
     """Lists as well, more than they need: without weights a list has no memory for
     them, and inputs that no argument has are none."""
-    rows, bound = sum(case.lengths) + case.past, 999
+    rows = sum(case.lengths) + case.past
+    bound = 999 + len(case.lengths) + rows * case.heads // 64
     q = numpy.zeros((rows, case.heads, 64), numpy.float32)
     k = numpy.zeros((rows, case.kv_heads, 64), numpy.float32)
     vectors = {"q": q, "k": k, "v": k, "out": q}
@@ -197,9 +207,24 @@ def inputs_of(case, captures, gradients, text):
     return made | captures
 
 
+def check_weights(case, captures, kind, s, found):
+    """What is wrong with the weights of the tiles of a sequence, as lines."""
+    own, other, of_keys = kind
+    length = [*case.lengths, case.past][s]
+    exact = numpy.zeros(len(found), int)
+    if s < len(case.lengths):
+        exact = count_blocks(case, captures, s, own, other, of_keys)
+    most = -(-length // other) * (case.heads // case.kv_heads if of_keys else 1)
+    if case.is_exact and (found != exact).any():
+        return [f"sequence {s}: wanted {exact}, got {found}"]
+    if (found < exact).any() or (found > most).any():
+        return [f"sequence {s}: wanted {exact} to {most}, got {found}"]
+    return []
+
+
 def check(case, captures, kind, entries, count, weights):
     """What is wrong with a list, as lines."""
-    own, other, of_keys = kind
+    own, _, of_keys = kind
     group = 1 if of_keys else case.heads // case.kv_heads
     starts = numpy.cumsum([0, *case.lengths]) * group
     lengths = [*case.lengths, case.past]
@@ -207,15 +232,11 @@ def check(case, captures, kind, entries, count, weights):
     for s, length in enumerate(lengths):
         tiles = -(-length * group // own)
         slot = starts[s] // own + s
-        found = weights[slot : slot + tiles]
-        exact = numpy.zeros(tiles, int)
-        if s < len(case.lengths):
-            exact = count_blocks(case, captures, s, own, other, of_keys)
-        most = -(-length // other) * (case.heads // case.kv_heads if of_keys else 1)
-        if case.is_exact and (found != exact).any():
-            problems.append(f"sequence {s}: wanted {exact}, got {found}")
-        if (found < exact).any() or (found > most).any():
-            problems.append(f"sequence {s}: wanted {exact} to {most}, got {found}")
+        if case.score:
+            found = weights[slot : slot + tiles]
+            problems += check_weights(case, captures, kind, s, found)
+        else:
+            found = numpy.full(tiles, length)
         # Items of equal weight as a causal mask has them.
         order = sorted(range(tiles), key=lambda t: (-found[t], t if of_keys else -t))
         expected.append((-found.max(initial=0), s, order))
@@ -236,29 +257,32 @@ def main():
     os.environ["VARLEN_BUILD"] = str(arguments.build.resolve())
     lists = tiles = failed = 0
     for number, case in enumerate(CASES):
-        if not re.search(arguments.only, case.score.name):
+        name = case.score.name if case.score else f"{len(case.lengths)} sequences"
+        if not re.search(arguments.only, name):
             continue
-        captures = captures_of(case, numpy.random.default_rng(number))
+        captures = {}
+        if case.score:
+            captures = captures_of(case, numpy.random.default_rng(number))
         for gradients in (False, True):
             make = varlen.text.attn_grad if gradients else varlen.text.attn
-            options = {"wrt_captures": False} if gradients else {}
+            options = {"wrt_captures": False} if gradients and case.score else {}
             text, kinds = list_kernels(make(
                 dtype="bf16", heads=case.heads, kv_heads=case.kv_heads, head_dim=64,
                 score=case.score, same_cu=True, buffers=True, **options,
-            ))  # fmt: skip
+            ), bool(case.score))  # fmt: skip
             inputs = inputs_of(case, captures, gradients, text)
-            inputs = {name: array for name, array in inputs.items() if f'"{name}"' in text}
+            inputs = {key: array for key, array in inputs.items() if f'"{key}"' in text}
             results = varlen.run(text, inputs, device=f"sim:{CHIP}", sim_runs=2)
             for n, kind in enumerate(kinds):
                 problems, entries = check(
                     case, captures, kind,
-                    *(results[f"{name}_{n}"] for name in ("list", "count", "weights")),
+                    *(results.get(f"{key}_{n}") for key in ("list", "count", "weights")),
                 )  # fmt: skip
                 lists += 1
                 tiles += entries
                 failed += bool(problems)
                 for problem in problems:
-                    print(f"{case.score.name}, {'gradients' if gradients else 'forward'}, "
+                    print(f"{name}, {'gradients' if gradients else 'forward'}, "
                           f"tiles of {'keys' if kind[2] else 'queries'}: {problem}")  # fmt: skip
     print(f"{lists} lists, {tiles} tiles, {failed} failed")
     return int(failed != 0)

@@ -226,7 +226,7 @@ class Launch(ctypes.Structure):
 
 
 # Of its parameters, which are addresses of values: cu_seqlens_q and the record.
-CU, RECORD = 0, 5
+CU, RECORD = 0, 4
 
 
 @ctypes.CFUNCTYPE(None, ctypes.POINTER(Launch))
@@ -241,7 +241,7 @@ def list_work(launch):
         record.code = 2  # VARLEN_STATUS_DECREASE of cu_seqlens_q
 
 
-driver.fakeCudaSetKernel(b"attention_tiles", list_work)
+driver.fakeCudaSetKernel(b"attention_tiles_in_one_cta", list_work)
 WORDS = "cu_seqlens_q[2] = 3 is smaller than cu_seqlens_q[1] = 9: cu_seqlens must not decrease"
 # Freed memory is kept from here on: to give it back, the driver waits for the work that uses it.
 fake_device.keep_memory()

@@ -15,21 +15,17 @@ driver, which is a fake here."""
 # The module is loaded once, and a kernel that wants more than 48 KiB asks for it.
 # CHECK: ok: right
 # CHECK-NEXT: load text
-# CHECK-NEXT: launch {{.*}}_tiles_segments, grid {{[1-9].*}}, stream ours
-# CHECK-NEXT: launch {{.*}}_tiles_merge
-# CHECK-NEXT: launch {{.*}}_tiles,
+# CHECK-NEXT: launch {{.*}}_tiles_in_one_cta, grid 1, {{.*}}, stream ours
 # CHECK-NEXT: attribute 8 of {{.*}}_attn = [[SHARED:[0-9]+]]
 # CHECK-NEXT: launch {{.*}}_attn, grid {{[1-9][0-9]+}}, block {{[0-9]+}}, shared [[SHARED]], stream ours, first q
-# CHECK-NEXT: launch {{.*}}_tiles_segments
-# CHECK-NEXT: launch {{.*}}_tiles_merge
-# CHECK-NEXT: launch {{.*}}_tiles,
+# CHECK-NEXT: launch {{.*}}_tiles_in_one_cta,
 # CHECK-NEXT: launch {{.*}}_attn,
-# CHECK-NEXT: 8 kernels have run
+# CHECK-NEXT: 4 kernels have run
 
 # Ten layers are captured; in a workspace they allocate nothing.
 # CHECK: graph: right
 # CHECK: 0 allocations
-# CHECK-NEXT: 40 kernels captured, 120 have run
+# CHECK-NEXT: 20 kernels captured, 60 have run
 
 # CHECK: little shared memory: a kernel wants {{[0-9]+}} bytes of shared memory: Fake GPU (sm_80) has 65536 per block
 # CHECK: other chip: the kernels were not made for this GPU, Fake GPU (sm_80)
