@@ -28,9 +28,8 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
-
-#include <limits>
 
 using namespace mlir;
 using namespace mlir::varlen;
@@ -40,15 +39,14 @@ static constexpr int64_t kThreads = 128;
 
 /// Sorted runs that one launch makes one. With more, there are fewer launches,
 /// whose latency is what short lists take, and each thread searches longer.
-static constexpr int64_t kRuns = 16;
+static constexpr int64_t kLaunchRuns = 16;
+/// The same of a pass of one CTA, between which there is a barrier only.
+static constexpr int64_t kCTARuns = 2;
 
 /// Segments that one CTA sorts, a thread each: as many as threads can be in it.
-/// Their table takes all shared memory that a kernel has without asking for
-/// more.
+/// Their table takes half of the shared memory that a kernel has without asking
+/// for more.
 static constexpr int64_t kCTASegments = 1024;
-
-/// Work of a sequence with an error, and more than that of any without.
-static constexpr int64_t kFault = std::numeric_limits<int64_t>::max();
 
 std::string varlen::getKernelName(ForTilesOp loop) {
   return (loop->getParentOfType<func::FuncOp>().getName() + "_" +
@@ -117,23 +115,38 @@ void WorkTilesBuilder::emitWarps(const Twine &suffix, Value extent,
 
 Value WorkTilesBuilder::emitSearch(Value lo, Value hi,
                                    function_ref<Value(Value)> isBefore) {
+  IndexBuilder at{b, lo.getType()};
   return emitWhile(
              b, {lo, hi},
-             [&](ValueRange range) { return index.less(range[0], range[1]); },
+             [&](ValueRange range) { return at.less(range[0], range[1]); },
              [&](ValueRange range) {
-               Value middle = index.div(index.add(range[0], range[1]), 2);
+               Value middle = at.div(at.add(range[0], range[1]), 2);
                Value before = isBefore(middle);
-               Value next = index.add(middle, 1);
-               return Values{index.select(before, next, range[0]),
-                             index.select(before, range[1], middle)};
+               Value next = at.add(middle, 1);
+               return Values{at.select(before, next, range[0]),
+                             at.select(before, range[1], middle)};
              })
       .front();
 }
 
 void WorkTilesBuilder::emitStore(Value value, Value memref, ValueRange at) {
-  Type type = cast<MemRefType>(memref.getType()).getElementType();
-  memref::StoreOp::create(b, arith::IndexCastOp::create(b, type, value), memref,
-                          at);
+  IndexBuilder element{b, cast<MemRefType>(memref.getType()).getElementType()};
+  memref::StoreOp::create(b, element.cast(value), memref, at);
+}
+
+Value WorkTilesBuilder::load(Value parity, Field field, Value at) {
+  return IndexBuilder{b, at.getType()}.load(
+      table, {index.cast(parity), index.constant(field), index.cast(at)});
+}
+
+void WorkTilesBuilder::store(Value value, Value parity, Field field, Value at) {
+  emitStore(value, table,
+            {index.cast(parity), index.constant(field), index.cast(at)});
+}
+
+int64_t WorkTilesBuilder::getFault() {
+  return llvm::maxIntN(
+      cast<MemRefType>(table.getType()).getElementTypeBitWidth());
 }
 
 Value WorkTilesBuilder::emitIsBad() {
@@ -142,7 +155,7 @@ Value WorkTilesBuilder::emitIsBad() {
 }
 
 void WorkTilesBuilder::emitSegment(Value i) {
-  Value zero = index.constant(0), fault = index.constant(kFault);
+  Value zero = index.constant(0), fault = index.constant(getFault());
   ValueRange found = emitChoice(
       b, emitIsBad(), [&] { return Values{fault, zero}; },
       [&] {
@@ -151,7 +164,7 @@ void WorkTilesBuilder::emitSegment(Value i) {
         if (!checked) {
           // Numbers of an entry that is not checked yet may be anything.
           if (!weights)
-            work = index.min(index.max(work, 0), kFault - 1);
+            work = index.min(index.max(work, 0), getFault() - 1);
           GPUFault found = checkEntries(i, segment);
           work = index.select(found.wrong, fault, work);
           if (weights)
@@ -173,45 +186,52 @@ void WorkTilesBuilder::emitSegments() {
   });
 }
 
-void WorkTilesBuilder::emitMerge(Value i, Value run, Value from) {
-  Value zero = index.constant(0);
-  Value group = index.mul(run, kRuns);
-  Value begin = index.sub(i, index.rem(i, group));
-  Value end = index.min(index.add(begin, group), segments);
-  Value own = index.sub(i, index.rem(i, run));
+void WorkTilesBuilder::emitMerge(Value i, Value run, int64_t runs, Value from) {
+  IndexBuilder at{b, i.getType()};
+  Value all = at.cast(segments);
+  Value zero = at.constant(0);
+  Value group = at.mul(run, runs);
+  Value begin = at.sub(i, at.rem(i, group));
+  Value end = at.min(at.add(begin, group), all);
+  Value own = at.sub(i, at.rem(i, run));
   Value work = load(from, Work, i);
   ValueRange found = emitLoop(
       b, begin, end, run, {begin, zero}, [&](Value other, ValueRange sums) {
         // Segments of equal work stay in order. Of its own run, those up to
         // this one are before it, itself included.
-        Value isOwn = index.equal(other, own);
-        Value next = index.add(i, 1);
-        Value bound =
-            index.select(index.less(other, own), index.sub(work, 1), work);
-        Value last = index.min(index.add(other, run), segments);
-        Value past = emitSearch(
-            index.select(isOwn, next, other), index.select(isOwn, next, last),
-            [&](Value at) { return index.less(bound, load(from, Work, at)); });
-        Value tiles = load(from, Tiles, index.max(index.sub(past, 1), other));
-        Value some = index.select(index.less(other, past), tiles, zero);
-        return Values{index.add(sums[0], index.sub(past, other)),
-                      index.add(sums[1], some)};
+        Value isOwn = at.equal(other, own);
+        Value next = at.add(i, 1);
+        Value bound = at.select(at.less(other, own), at.sub(work, 1), work);
+        Value last = at.min(at.add(other, run), all);
+        Value past =
+            emitSearch(at.select(isOwn, next, other),
+                       at.select(isOwn, next, last), [&](Value middle) {
+                         return at.less(bound, load(from, Work, middle));
+                       });
+        Value tiles = load(from, Tiles, at.max(at.sub(past, 1), other));
+        Value some = at.select(at.less(other, past), tiles, zero);
+        return Values{at.add(sums[0], at.sub(past, other)),
+                      at.add(sums[1], some)};
       });
-  Value to = index.sub(1, from), at = index.sub(found[0], 1);
-  store(work, to, Work, at);
-  store(load(from, Number, i), to, Number, at);
-  store(found[1], to, Tiles, at);
+  Value to = at.sub(1, from), place = at.sub(found[0], 1);
+  store(work, to, Work, place);
+  store(load(from, Number, i), to, Number, place);
+  store(found[1], to, Tiles, place);
 }
 
 Value WorkTilesBuilder::emitSort(
+    Type type, int64_t runs,
     function_ref<void(function_ref<void(Value)>)> emitPass) {
+  IndexBuilder at{b, type};
   return emitWhile(
-             b, {index.constant(1), index.constant(0)},
-             [&](ValueRange state) { return index.less(state[0], segments); },
+             b, {at.constant(1), at.constant(0)},
+             [&](ValueRange state) {
+               return at.less(state[0], at.cast(segments));
+             },
              [&](ValueRange state) {
                Value run = state[0], from = state[1];
-               emitPass([&](Value i) { emitMerge(i, run, from); });
-               return Values{index.mul(run, kRuns), index.sub(1, from)};
+               emitPass([&](Value i) { emitMerge(i, run, runs, from); });
+               return Values{at.mul(run, runs), at.sub(1, from)};
              })
       .back();
 }
@@ -220,7 +240,7 @@ void WorkTilesBuilder::emitTile(Value i, Value lane, Value sorted,
                                 const GPUWorkTiles &work) {
   Value zero = index.constant(0);
   Value last = index.sub(segments, 1);
-  Value isBad = index.equal(load(sorted, Work, zero), kFault);
+  Value isBad = index.equal(load(sorted, Work, zero), getFault());
   Value count =
       index.select(isBad, index.constant(-1), load(sorted, Tiles, last));
   Value isFirst = index.equal(i, 0);
@@ -267,29 +287,31 @@ void WorkTilesBuilder::emitTile(Value i, Value lane, Value sorted,
 // Launches
 //===----------------------------------------------------------------------===//
 
-MemRefType WorkTilesBuilder::getTableType(int64_t count, Attribute space) {
-  return MemRefType::get({2, NumFields, count}, b.getI64Type(), AffineMap(),
-                         space);
-}
-
 void WorkTilesBuilder::emitInOneCTA(const GPUWorkTiles &work) {
+  // Of a batch without an error all numbers have 32 bits, and searches are half
+  // as long.
+  Type type = b.getI32Type();
   auto space = gpu::AddressSpaceAttr::get(
       b.getContext(), gpu::GPUDialect::getWorkgroupAddressSpace());
+  auto shared =
+      MemRefType::get({2, NumFields, kCTASegments}, type, AffineMap(), space);
   emitLaunch(
       b, getName() + "_in_one_cta", index.constant(1), kCTASegments,
       [&](Value, Value, Value thread) {
         auto launch = cast<gpu::LaunchOp>(b.getInsertionBlock()->getParentOp());
         llvm::SaveAndRestore inSharedMemory(
-            table, Value(launch.addWorkgroupAttribution(
-                       getTableType(kCTASegments, space), b.getLoc())));
-        emitIf(b, index.less(thread, segments), [&] { emitSegment(thread); });
+            table, Value(launch.addWorkgroupAttribution(shared, b.getLoc())));
+        Value isSegment = index.less(thread, segments);
+        emitIf(b, isSegment, [&] { emitSegment(thread); });
         gpu::BarrierOp::create(b);
-        Value sorted = emitSort([&](function_ref<void(Value)> emitMergeOf) {
-          emitIf(b, index.less(thread, segments), [&] { emitMergeOf(thread); });
+        Value i = IndexBuilder{b, type}.cast(thread);
+        auto emitPass = [&](function_ref<void(Value)> emitMergeOf) {
+          emitIf(b, isSegment, [&] { emitMergeOf(i); });
           gpu::BarrierOp::create(b);
-        });
-        emitLoop(b, thread, bound, kCTASegments, [&](Value i) {
-          emitTile(i, /*lane=*/Value(), sorted, work);
+        };
+        Value sorted = index.cast(emitSort(type, kCTARuns, emitPass));
+        emitLoop(b, thread, bound, kCTASegments, [&](Value tile) {
+          emitTile(tile, /*lane=*/Value(), sorted, work);
         });
       });
 }
@@ -298,9 +320,10 @@ void WorkTilesBuilder::emitInManyCTAs(const GPUWorkTiles &work) {
   emitSegments();
   if (weights)
     emitWeights();
-  Value sorted = emitSort([&](function_ref<void(Value)> emitMergeOf) {
+  auto emitPass = [&](function_ref<void(Value)> emitMergeOf) {
     emitThreads("_merge", segments, emitMergeOf);
-  });
+  };
+  Value sorted = emitSort(b.getIndexType(), kLaunchRuns, emitPass);
   if (weights)
     emitWarps("", bound,
               [&](Value i, Value lane) { emitTile(i, lane, sorted, work); });
@@ -343,7 +366,9 @@ FailureOr<GPUWorkTiles> WorkTilesBuilder::emit() {
       MemRefType::get({ShapedType::kDynamic, 2}, b.getI32Type()), bound);
   Value count = allocate(MemRefType::get({1 + loops}, b.getI64Type()), {});
   GPUWorkTiles work{list, count};
-  table = allocate(getTableType(ShapedType::kDynamic), segments);
+  table = allocate(
+      MemRefType::get({2, NumFields, ShapedType::kDynamic}, b.getI64Type()),
+      segments);
   if (weights)
     slots = allocate(MemRefType::get({ShapedType::kDynamic}, b.getI32Type()),
                      bound);

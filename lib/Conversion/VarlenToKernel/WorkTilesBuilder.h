@@ -61,33 +61,34 @@ private:
   void emitWarps(const Twine &suffix, Value extent,
                  function_ref<void(Value i, Value lane)> body);
   /// The first position of [lo, hi) of which `isBefore` does not hold, or hi.
-  /// It holds of no position behind one of which it does not.
+  /// It holds of no position behind one of which it does not. Positions are of
+  /// the type of `lo`.
   Value emitSearch(Value lo, Value hi, function_ref<Value(Value)> isBefore);
 
-  Value load(Value parity, Field field, Value at) {
-    return index.load(table, {parity, index.constant(field), at});
-  }
-  void store(Value value, Value parity, Field field, Value at) {
-    emitStore(value, table, {parity, index.constant(field), at});
-  }
-  /// Stores an index as an integer of the type of `memref`.
+  /// A number of the table, of the type of `at`.
+  Value load(Value parity, Field field, Value at);
+  void store(Value value, Value parity, Field field, Value at);
+  /// Work of a sequence with an error, and more than that of any without.
+  int64_t getFault();
+  /// Stores an integer as one of the type of `memref`.
   void emitStore(Value value, Value memref, ValueRange at);
 
   /// Whether nothing of the batch may be read.
   Value emitIsBad();
   void emitSegments();
   void emitSegment(Value i);
-  /// Sorts; the half of the table where the result is. `emitPass` emits a pass,
-  /// in which each segment is merged.
-  Value emitSort(function_ref<void(function_ref<void(Value)>)> emitPass);
-  /// Merges the runs of `run` segments, in the half `from` of the table, to the
-  /// other: the new place of segment `i`.
-  void emitMerge(Value i, Value run, Value from);
+  /// Sorts, with arithmetic on integers of `type`; the half of the table where
+  /// the result is. `emitPass` emits a pass, in which each segment is merged
+  /// and so many runs become one.
+  Value emitSort(Type type, int64_t runs,
+                 function_ref<void(function_ref<void(Value)>)> emitPass);
+  /// Merges so many `runs` of `run` segments, in the half `from` of the table,
+  /// to the other: the new place of segment `i`.
+  void emitMerge(Value i, Value run, int64_t runs, Value from);
   /// The tile `i`, if there is one: by a thread, or with weights by a warp, of
   /// which this is `lane`.
   void emitTile(Value i, Value lane, Value sorted, const GPUWorkTiles &work);
 
-  MemRefType getTableType(int64_t count, Attribute space = {});
   /// Emits one kernel for a list of few segments, or one for each step.
   void emitInOneCTA(const GPUWorkTiles &work);
   void emitInManyCTAs(const GPUWorkTiles &work);
