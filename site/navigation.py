@@ -38,6 +38,7 @@ SECTIONS = {
     "Reference": [
         "/docs/attn",
         "/docs/attn-grad",
+        "/docs/attn-jvp",
         "/docs/limits",
         "/docs/stability",
         "/site/python-api",

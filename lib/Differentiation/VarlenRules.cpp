@@ -60,6 +60,35 @@ static LogicalResult pullBack(AttentionOpInterface op, VJPBuilder &b) {
   return success();
 }
 
+/// One operation computes out, lse and their tangents.
+static LogicalResult pushForward(AttentionOpInterface op, JVPBuilder &b) {
+  if (op.isBufferized())
+    return op->emitError("expected tensors to differentiate, got memrefs");
+  if (op.isPaged())
+    return op->emitError("expected keys without a block_table to "
+                         "differentiate: pages have no tangent");
+  if (failed(verifyScoreRules(op.getScoreBody())))
+    return failure();
+  SmallVector<int64_t> wrtCaptures;
+  SmallVector<Value> ofCaptures;
+  for (auto [number, capture] : llvm::enumerate(op.getCaptures()))
+    if (Value tangent = b.getTangent(capture)) {
+      wrtCaptures.push_back(number);
+      ofCaptures.push_back(tangent);
+    }
+  if (failed(verifyFactorCaptures(op, op.getScoreBody(), wrtCaptures)))
+    return failure();
+  auto jvp = AttnJVPOp::create(
+      b, op, b.getTangentOrZero(op.getQ()), b.getTangentOrZero(op.getK()),
+      b.getTangentOrZero(op.getV()),
+      op.getSink() ? b.getTangent(op.getSink()) : Value(), ofCaptures,
+      wrtCaptures);
+  op->replaceAllUsesWith(jvp.getResults().take_front(2));
+  b.setTangent(jvp.getOut(), jvp.getTout());
+  b.setTangent(jvp.getLse(), jvp.getTlse());
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // varlen.merge
 //===----------------------------------------------------------------------===//
@@ -186,5 +215,7 @@ static LogicalResult pullBack(MergeOp op, VJPBuilder &b) {
 void varlen::registerVarlenDerivativeExternalModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, VarlenDialect *) {
     attach<PullBackModel, AttnOp, AttnIntoOp, MergeOp>(*context);
+    // What has no rule of the forward mode is decomposed.
+    attach<PushForwardModel, AttnOp, AttnIntoOp>(*context);
   });
 }

@@ -182,9 +182,15 @@ LogicalResult AttnIsolator::isolate(AttentionOpInterface op) {
   if (failed(outputs))
     return failure();
   auto parent = op->getParentOfType<func::FuncOp>();
-  std::string base = ((parent ? parent.getName() : "varlen") +
-                      (op.isGradient() ? "_attn_grad" : "_attn"))
-                         .str();
+  // The name of the operation on tensors, but for its dialect.
+  StringRef kind = AttnOp::getOperationName();
+  if (op.isGradient())
+    kind = AttnGradOp::getOperationName();
+  if (op.isTangent())
+    kind = AttnJVPOp::getOperationName();
+  std::string base =
+      ((parent ? parent.getName() : "varlen") + "_" + kind.split('.').second)
+          .str();
   unsigned counter = 0;
   std::string name = base;
   while (symbols.lookup(name) || inner->lookupSymbol(name))

@@ -15,13 +15,15 @@ using varlen_runtime::setError;
 
 void varlen_extent_error(int64_t rule, int64_t value, int64_t bound) {
   static const char *const tensors[] = {
-      "q",         "k",          "v",           "sink",       "out", "lse",
-      "dout",      "dlse",       "dq",          "dk",         "dv",  "dsink",
-      "a capture", "a dcapture", "a page of k", "a page of v"};
+      "q",         "k",          "v",           "sink",        "out",  "lse",
+      "dout",      "dlse",       "dq",          "dk",          "dv",   "dsink",
+      "a capture", "a dcapture", "a page of k", "a page of v", "tq",   "tk",
+      "tv",        "tsink",      "tout",        "tlse",        "a tcapture"};
   constexpr int64_t count = sizeof tensors / sizeof *tensors;
   int64_t number = rule - 1;
-  int64_t tensor = number & 15, extent = number >> 4 & 3, source = number >> 6;
-  if (number < 0 || tensor >= count || source < 0 || source >= count)
+  int64_t tensor = (number & 15) + 16 * (number >> 10);
+  int64_t extent = number >> 4 & 3, source = number >> 6 & 15;
+  if (number < 0 || tensor >= count || source >= count)
     return setError("unknown rule %" PRId64 " about extents", rule);
   const char *name = tensors[tensor], *of = tensors[source];
   if (source == VARLEN_TENSOR_CAPTURE && tensor == source)
@@ -44,7 +46,8 @@ void varlen_extent_error(int64_t rule, int64_t value, int64_t bound) {
                     ": expected positive numbers, that of q a multiple of that "
                     "of k",
                     value, bound);
-  if (tensor == VARLEN_TENSOR_SINK || tensor == VARLEN_TENSOR_DSINK)
+  if (tensor == VARLEN_TENSOR_SINK || tensor == VARLEN_TENSOR_DSINK ||
+      tensor == VARLEN_TENSOR_TSINK)
     return setError("%s has %" PRId64 " entries: expected %" PRId64
                     ", one for each head of %s",
                     name, value, bound, of);

@@ -117,9 +117,12 @@ std::optional<double> Counter::getFlops(varlen::AttentionOpInterface op,
         offset ? offset->getInteger(s) : 0);
   }
   // Scores are q k, out is p v. Gradients need the scores again, what comes
-  // back through v, then dv, dk and dq.
-  double products = op.isGradient() ? 3.0 * *headDim + 2.0 * *valueHeadDim
-                                    : 1.0 * *headDim + 1.0 * *valueHeadDim;
+  // back through v, then dv, dk and dq; tangents tq k, q tk, ts v and p tv.
+  double products = 1.0 * *headDim + 1.0 * *valueHeadDim;
+  if (op.isGradient())
+    products = 3.0 * *headDim + 2.0 * *valueHeadDim;
+  if (op.isTangent())
+    products *= 3;
   return 2.0 * products * static_cast<double>(*heads) * pairs;
 }
 

@@ -142,7 +142,7 @@ void varlen_free(void *memory);
    of a score has entries in place of a head_dim. K_PAGE and V_PAGE are one page
    of k and of v; the rule of one with itself says that it has a row. */
 #define VARLEN_EXTENT_RULE(tensor, extent, source)                             \
-  (1 + (tensor) + 16 * (extent) + 64 * (source))
+  (1 + (tensor) % 16 + 16 * (extent) + 64 * (source) + 1024 * ((tensor) / 16))
 enum {
   VARLEN_EXTENT_ROWS,
   VARLEN_EXTENT_HEADS,
@@ -165,7 +165,14 @@ enum {
   VARLEN_TENSOR_CAPTURE,
   VARLEN_TENSOR_DCAPTURE,
   VARLEN_TENSOR_K_PAGE,
-  VARLEN_TENSOR_V_PAGE
+  VARLEN_TENSOR_V_PAGE,
+  VARLEN_TENSOR_TQ,
+  VARLEN_TENSOR_TK,
+  VARLEN_TENSOR_TV,
+  VARLEN_TENSOR_TSINK,
+  VARLEN_TENSOR_TOUT,
+  VARLEN_TENSOR_TLSE,
+  VARLEN_TENSOR_TCAPTURE
 };
 
 /* Sets the error of a rule that does not hold: the extent is `value`, what it

@@ -59,6 +59,9 @@ static bool isReadByHost(Value memory) {
 
 /// Tiling leaves what has no schedule.
 static WalkResult refuse(AttentionOpInterface op) {
+  if (op.isTangent())
+    return WalkResult(op.emitOpError(
+        "has no kernel: expected a CPU target, which computes tangents"));
   StringRef schedule =
       op.isGradient() ? GPUGradScheduleAttr::name : GPUScheduleAttr::name;
   return WalkResult(

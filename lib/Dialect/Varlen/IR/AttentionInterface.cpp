@@ -37,6 +37,10 @@ bool AttentionOpInterface::isGradient() {
   return isa<AttnGradOp, AttnGradIntoOp>(getOperation());
 }
 
+bool AttentionOpInterface::isTangent() {
+  return isa<AttnJVPOp, AttnJVPIntoOp>(getOperation());
+}
+
 SmallVector<NamedValue> AttentionOpInterface::getInputs() {
   SmallVector<NamedValue> inputs = {
       {"q", getQ()}, {"k", getK()}, {"v", getV()}, {"cu_q", getCuQ()}};
@@ -84,15 +88,12 @@ int64_t AttentionOpInterface::getValueHeadDim() {
 
 bool AttentionOpInterface::hasDynamicHeadDim() {
   SmallVector<Value> values = {getQ(), getK(), getV()};
-  for (const ShapedByInputs &input : getShapedInputs())
-    values.push_back(input.value);
-  llvm::append_range(values, getDestinations());
-  // The last extent of a table is another one.
-  values.resize(values.size() -
-                std::min(getDestinations().size(), getWrtCaptures().size()));
-  llvm::erase_if(values, [&](Value value) {
-    return llvm::is_contained(getCaptures(), value);
-  });
+  SmallVector<ShapedByInputs> shapedValues = getShapedInputs();
+  llvm::append_range(shapedValues, getShapedDestinations());
+  for (const ShapedByInputs &value : shapedValues)
+    // The last extent of a table is another one.
+    if (!llvm::is_contained(getCaptures(), value.extents.back().source.value))
+      values.push_back(value.value);
   return llvm::any_of(values, [](Value value) {
     ShapedType type = shaped(value);
     return type.getRank() >= 3 && ShapedType::isDynamic(type.getShape().back());
@@ -165,11 +166,17 @@ varlen::detail::createAttention(OpBuilder &b, AttentionOpInterface like,
                                 bool hasScore) {
   // Memory has no results, and new tensors are written into nothing.
   bool isInto = !results.empty() && !destinations.empty();
-  StringRef name = like.isGradient()
-                       ? (isInto ? AttnGradIntoOp::getOperationName()
-                                 : AttnGradOp::getOperationName())
-                       : (isInto ? AttnIntoOp::getOperationName()
-                                 : AttnOp::getOperationName());
+  auto choose = [&](StringRef ofTensors, StringRef into) {
+    return isInto ? into : ofTensors;
+  };
+  StringRef name =
+      choose(AttnOp::getOperationName(), AttnIntoOp::getOperationName());
+  if (like.isGradient())
+    name = choose(AttnGradOp::getOperationName(),
+                  AttnGradIntoOp::getOperationName());
+  if (like.isTangent())
+    name = choose(AttnJVPOp::getOperationName(),
+                  AttnJVPIntoOp::getOperationName());
   OperationState state(like.getLoc(), name);
   state.addTypes(results);
   SmallVector<int32_t> segments;
@@ -179,17 +186,24 @@ varlen::detail::createAttention(OpBuilder &b, AttentionOpInterface like,
       state.addOperands(input);
   };
   // A table of pages comes behind the captures.
-  Value blockTable = like.isGradient() ? Value() : inputs.back();
-  llvm::for_each(like.isGradient() ? inputs : inputs.drop_back(), addOptional);
-  // One segment for all gradients, one each for out and lse.
+  bool hasTable = !like.isGradient() && !like.isTangent();
+  Value blockTable = hasTable ? inputs.back() : Value();
+  // One segment for the tangents of all captures.
+  size_t ofCaptures = like.isTangent() ? like.getWrtCaptures().size() : 0;
+  llvm::for_each(inputs.drop_back(hasTable ? 1 : ofCaptures), addOptional);
+  if (like.isTangent()) {
+    segments.push_back(ofCaptures);
+    state.addOperands(inputs.take_back(ofCaptures));
+  }
+  // One segment for all gradients, one each for out, lse and their tangents.
   if (like.isGradient())
     segments.push_back(destinations.size());
   else
-    segments.append(2, destinations.empty() ? 0 : 1);
+    segments.append(like.isTangent() ? 4 : 2, destinations.empty() ? 0 : 1);
   state.addOperands(destinations);
   segments.push_back(captures.size());
   state.addOperands(captures);
-  if (!like.isGradient())
+  if (hasTable)
     addOptional(blockTable);
   if (hasScore)
     cloneScore(like, state);
@@ -303,6 +317,33 @@ varlen::detail::getGradients(AttentionOpInterface op) {
         "dcapture", getResult(op, gradients.size()), number, op));
   }
   return gradients;
+}
+
+SmallVector<ShapedByInputs>
+varlen::detail::getJVPInputs(AttentionOpInterface op,
+                             const PackedTangents &tangents, Value tsink,
+                             ValueRange tcaptures) {
+  SmallVector<ShapedByInputs> inputs = {
+      shapeLike("tq", tangents.q, {"q", op.getQ()}),
+      shapeLike("tk", tangents.k, {"k", op.getK()}),
+      shapeLike("tv", tangents.v, {"v", op.getV()})};
+  if (tsink)
+    inputs.push_back(
+        {{"tsink", tsink}, op.getComputeType(), {{{"q", op.getQ()}, 1}}});
+  llvm::append_range(inputs, getShapedCaptures(op));
+  // What the verifier says of numbers comes later.
+  for (auto [number, tangent] : llvm::zip(op.getWrtCaptures(), tcaptures))
+    if (number >= 0 && number < static_cast<int64_t>(op.getCaptures().size()))
+      inputs.push_back(shapeOfCapture("tcapture", tangent, number, op));
+  return inputs;
+}
+
+SmallVector<ShapedByInputs>
+varlen::detail::getJVPResults(AttentionOpInterface op) {
+  return {shapeOfOut("out", getResult(op, 0), op),
+          shapeOfLse("lse", getResult(op, 1), op),
+          shapeOfOut("tout", getResult(op, 2), op),
+          shapeOfLse("tlse", getResult(op, 3), op)};
 }
 
 bool varlen::detail::areCompatibleTypes(TypeRange l, TypeRange r) {

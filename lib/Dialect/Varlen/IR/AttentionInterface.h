@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The bodies of methods that varlen.attn and varlen.attn_grad share, and of
-// some that their steps do.
+// The bodies of methods that varlen.attn and its derivatives share, and of some
+// that their steps do.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,8 +20,8 @@
 
 namespace mlir::varlen::detail {
 
-/// What varlen.attn_grad reads beside, and what both kinds of attention
-/// compute: results, or buffers in their place.
+/// What varlen.attn_grad reads beside, and what the kinds of attention compute:
+/// results, or buffers in their place.
 SmallVector<ShapedByInputs> getGradInputs(AttentionOpInterface op, Value dout,
                                           Value out, Value lse, Value dlse);
 SmallVector<ShapedByInputs> getShapedCaptures(AttentionOpInterface op);
@@ -29,6 +29,16 @@ SmallVector<ShapedByInputs> getShapedCaptures(AttentionOpInterface op);
 bool isOfQueries(AttentionOpInterface op, unsigned capture);
 SmallVector<ShapedByInputs> getAttnResults(AttentionOpInterface op);
 SmallVector<ShapedByInputs> getGradients(AttentionOpInterface op);
+
+/// The tangents of q, k and v.
+struct PackedTangents {
+  Value q, k, v;
+};
+/// The same of varlen.attn_jvp; `tsink` may be null.
+SmallVector<ShapedByInputs> getJVPInputs(AttentionOpInterface op,
+                                         const PackedTangents &tangents,
+                                         Value tsink, ValueRange tcaptures);
+SmallVector<ShapedByInputs> getJVPResults(AttentionOpInterface op);
 
 /// Whether types differ in what extents they know only.
 bool areCompatibleTypes(TypeRange l, TypeRange r);
@@ -59,16 +69,23 @@ LogicalResult verifyKnownAttributes(Operation *op);
 /// The words that a `#varlen.mask` begins with.
 ArrayRef<StringLiteral> getMaskKinds();
 
-/// All rules of an attention (docs/attn.md, docs/attn-grad.md).
+/// All rules of an attention (docs/attn.md, docs/attn-grad.md), and those of
+/// varlen.attn_jvp (docs/attn-jvp.md).
 LogicalResult verifyAttention(AttentionOpInterface op);
+LogicalResult verifyJVP(AttentionOpInterface op, Value tsink,
+                        ValueRange tcaptures);
 
 /// The meaning in linalg, in the destinations if there are any; fails on
-/// buffers. `dlse` may be null.
+/// buffers. `dlse` and `tsink` may be null.
 FailureOr<SmallVector<Value>> decomposeAttn(AttentionOpInterface op,
                                             OpBuilder &builder);
 FailureOr<SmallVector<Value>> decomposeGrad(AttentionOpInterface op,
                                             OpBuilder &builder, Value dout,
                                             Value out, Value lse, Value dlse);
+FailureOr<SmallVector<Value>> decomposeJVP(AttentionOpInterface op,
+                                           OpBuilder &builder,
+                                           const PackedTangents &tangents,
+                                           Value tsink, ValueRange tcaptures);
 
 //===----------------------------------------------------------------------===//
 // TilingInterface

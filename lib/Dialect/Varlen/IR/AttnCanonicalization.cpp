@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // None of these changes a bit of a result. docs/attn.md says what each is for,
-// and why there is none for an unused lse. All but dropZeroDlse serve
-// varlen.attn and varlen.attn_grad alike.
+// and why there is none for an unused lse. All but dropZeroDlse and
+// dropZeroTsink serve varlen.attn, varlen.attn_grad and varlen.attn_jvp alike.
 //
 //===----------------------------------------------------------------------===//
 
@@ -218,6 +218,15 @@ static LogicalResult dropZeroDlse(OpTy op, PatternRewriter &rewriter) {
   return success();
 }
 
+/// Drops a tsink of zeros.
+template <typename OpTy>
+static LogicalResult dropZeroTsink(OpTy op, PatternRewriter &rewriter) {
+  if (!op.getTsink() || !isZero(op.getTsink()))
+    return failure();
+  rewriter.modifyOpInPlace(op, [&] { op.getTsinkMutable().clear(); });
+  return success();
+}
+
 /// Hides keys by the mask where a score region does.
 template <typename OpTy>
 static LogicalResult absorb(OpTy op, PatternRewriter &rewriter) {
@@ -292,4 +301,17 @@ void AttnGradIntoOp::getCanonicalizationPatterns(RewritePatternSet &results,
                                                  MLIRContext *) {
   addPatterns<AttnGradIntoOp>(results);
   results.add(dropZeroDlse<AttnGradIntoOp>);
+}
+
+void AttnJVPOp::getCanonicalizationPatterns(RewritePatternSet &results,
+                                            MLIRContext *) {
+  addTypePatterns<AttnJVPOp>(results);
+  addPatterns<AttnJVPOp>(results);
+  results.add(dropZeroTsink<AttnJVPOp>);
+}
+
+void AttnJVPIntoOp::getCanonicalizationPatterns(RewritePatternSet &results,
+                                                MLIRContext *) {
+  addPatterns<AttnJVPIntoOp>(results);
+  results.add(dropZeroTsink<AttnJVPIntoOp>);
 }

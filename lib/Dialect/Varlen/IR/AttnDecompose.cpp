@@ -13,11 +13,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionInterface.h"
-#include "AttnDecomposer.h"
+#include "SoftmaxDecomposer.h"
 #include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 
 #include "mlir/Dialect/Arith/Utils/Utils.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 #include <limits>
@@ -26,10 +25,10 @@ using namespace mlir;
 using namespace mlir::varlen;
 
 namespace {
-class Decomposer : AttnDecomposer {
+class Decomposer : SoftmaxDecomposer {
 public:
   Decomposer(OpBuilder &builder, AttentionOpInterface op)
-      : AttnDecomposer(builder, op) {}
+      : SoftmaxDecomposer(builder, op) {}
 
   SmallVector<Value> run();
 
@@ -47,93 +46,8 @@ SmallVector<Value> Decomposer::attendHead(const Sequence &sequence, Value head,
   Value k = rowsOf(sequence.k, sequence.kRow, sequence.kRows, kvHead);
   Value v = rowsOf(sequence.v, sequence.kRow, sequence.kRows, kvHead);
 
-  OpFoldResult rows = sequence.qRows, keys = sequence.kRows;
-  OpFoldResult columns = tensor::getMixedSize(b, b.getLoc(), v, 1);
-  AffineMap matrix = this->matrix(), perRow = this->perRow();
-  AffineMap vector = this->vector();
-  Value zero = constant(compute, 0);
-
-  // score[i, j] = sum_d q[i, d] * k[j, d]
-  Value score = innerProducts(q, k, rows, keys);
-
-  // logit[i, j] = scale * score[i, j], or what the score region makes of it,
-  // where visible, else -inf
-  SmallVector<Value> captures = loadCaptures(sequence, head);
-  Value visible = visibleKeys(sequence, visibleKeys(sequence), captures);
-  Value invisible = lowest();
-  Scores scores{sequence, score, visible, captures};
-  Value logit = overScores(scores, /*more=*/{}, /*moreMap=*/{},
-                           filled({rows, keys}, zero), matrix,
-                           [&](ImplicitLocOpBuilder &b, const ScorePoint &point,
-                               Value, Value visible) -> Value {
-                             return arith::SelectOp::create(
-                                 b, visible, emitLogit(b, point), invisible);
-                           });
-
-  // top[i] = max(sink, max_j logit[i, j]), or 0 for a row without any: -inf
-  // must not be subtracted from -inf.
-  Value sink = loadSink(head);
-  Value top = generic({logit}, filled({rows}, sink ? sink : invisible),
-                      {matrix, perRow},
-                      [](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
-                        return arith::MaximumFOp::create(b, args[0], args[1]);
-                      });
-  top = generic({top}, filled({rows}, zero), {vector, vector},
-                [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
-                  Value none = arith::CmpFOp::create(
-                      b, arith::CmpFPredicate::OEQ, args[0], invisible);
-                  return arith::SelectOp::create(b, none, zero, args[0]);
-                });
-
-  // weight[i, j] = exp(logit[i, j] - top[i])
-  Value weight = generic({logit, top}, filled({rows, keys}, zero),
-                         {matrix, perRow, matrix},
-                         [](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
-                           return math::ExpOp::create(
-                               b, arith::SubFOp::create(b, args[0], args[1]));
-                         });
-
-  // sum[i] = exp(sink - top[i]) + sum_j weight[i, j]
-  Value sum = filled({rows}, zero);
-  if (sink)
-    sum = generic({top}, sum, {vector, vector},
-                  [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
-                    return math::ExpOp::create(
-                        b, arith::SubFOp::create(b, sink, args[0]));
-                  });
-  sum = generic({weight}, sum, {matrix, perRow},
-                [](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
-                  return arith::AddFOp::create(b, args[1], args[0]);
-                });
-
-  // mixed[i, c] = sum_j factor[i, j] * weight[i, j] * v[j, c]
-  weight = multiplyByFactors(scores, weight);
-  Value mixed = addWeighted(filled({rows, columns}, zero), weight, visible, v,
-                            /*overQueries=*/false);
-
-  // Both results are computed in place, in the rows they belong to.
-  // out[i, c] = mixed[i, c] / sum[i], or 0 for a row without any weight
-  Value rowsOut =
-      generic({mixed, sum}, rowsOf(out, sequence.qRow, sequence.qRows, head),
-              {matrix, perRow, matrix},
-              [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
-                Value none = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ,
-                                                   args[1], zero);
-                Value quotient = arith::DivFOp::create(b, args[0], args[1]);
-                Value value = arith::SelectOp::create(b, none, zero, quotient);
-                return toElement(b, value);
-              });
-
-  // lse[i] = top[i] + log(sum[i]): -inf for a row without any weight
-  Value rowsLse = vectorOf(lse, sequence.qRow, sequence.qRows, head);
-  rowsLse = generic({top, sum}, rowsLse, {vector, vector, vector},
-                    [](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
-                      return arith::AddFOp::create(
-                          b, args[0], math::LogOp::create(b, args[1]));
-                    });
-
-  return {insertRows(rowsOut, out, sequence.qRow, sequence.qRows, head),
-          insertVector(rowsLse, lse, sequence.qRow, sequence.qRows, head)};
+  Softmax softmax = emitSoftmax(sequence, head, q, k);
+  return finish(softmax, mixValues(softmax, v), head, out, lse);
 }
 
 SmallVector<Value> Decomposer::run() {

@@ -176,21 +176,22 @@ Value AttnDecomposer::visibleKeys(const Sequence &sequence) {
 SmallVector<Value> AttnDecomposer::loadCaptures(const Sequence &sequence,
                                                 Value head) {
   SmallVector<Value> captures;
-  for (auto [number, capture] : llvm::enumerate(op.getCaptures())) {
-    if (isTable(scoreBody, number))
-      captures.push_back(tableOf(number, sequence, head));
-    else if (varlen::detail::isOfQueries(op, number))
-      captures.push_back(
-          vectorOf(capture, sequence.qRow, sequence.qRows, head));
-    else
-      captures.push_back(tensor::ExtractOp::create(b, capture, head));
-  }
+  for (auto [number, capture] : llvm::enumerate(op.getCaptures()))
+    captures.push_back(loadCapture(number, capture, sequence, head));
   return captures;
 }
 
-Value AttnDecomposer::tableOf(unsigned number, const Sequence &sequence,
-                              Value head) {
-  Value capture = op.getCaptures()[number];
+Value AttnDecomposer::loadCapture(unsigned number, Value capture,
+                                  const Sequence &sequence, Value head) {
+  if (isTable(scoreBody, number))
+    return tableOf(number, capture, sequence, head);
+  if (varlen::detail::isOfQueries(op, number))
+    return vectorOf(capture, sequence.qRow, sequence.qRows, head);
+  return tensor::ExtractOp::create(b, capture, head);
+}
+
+Value AttnDecomposer::tableOf(unsigned number, Value capture,
+                              const Sequence &sequence, Value head) {
   auto type = cast<RankedTensorType>(capture.getType());
   OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
   SmallVector<OpFoldResult> offsets = {head}, sizes = {one};
@@ -316,14 +317,14 @@ Value AttnDecomposer::visibleKeys(const Sequence &sequence, Value visible,
                  });
 }
 
-Value AttnDecomposer::overScores(const Scores &scores, Value more,
-                                 AffineMap moreMap, Value init,
+Value AttnDecomposer::overScores(const Scores &scores,
+                                 ArrayRef<PointInput> more, Value init,
                                  AffineMap resultMap, PointBody ofPoint) {
   SmallVector<Value> inputs = {scores.products};
   SmallVector<AffineMap> maps = {matrix()};
-  if (more) {
-    inputs.push_back(more);
-    maps.push_back(moreMap);
+  for (const PointInput &input : more) {
+    inputs.push_back(input.tensor);
+    maps.push_back(input.map);
   }
   inputs.push_back(scores.visible);
   maps.push_back(matrix());
@@ -334,7 +335,7 @@ Value AttnDecomposer::overScores(const Scores &scores, Value more,
   return generic(
       inputs, init, maps,
       [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
-        unsigned visible = more ? 2 : 1;
+        unsigned visible = 1 + more.size();
         Value score = arith::MulFOp::create(b, args[0], scale);
         Pair pair = getPair(b);
         SmallVector<Value> arguments = {score};
@@ -346,8 +347,8 @@ Value AttnDecomposer::overScores(const Scores &scores, Value more,
                           Value index) {
           return lookUp(b, scores.captures[capture], pair.query, index);
         };
-        Value value = ofPoint(b, {arguments, lookup}, more ? args[1] : Value(),
-                              args[visible]);
+        Value value = ofPoint(b, {arguments, lookup},
+                              args.slice(1, more.size()), args[visible]);
         return resultMap == matrix()
                    ? value
                    : arith::AddFOp::create(b, args.back(), value).getResult();
@@ -363,12 +364,12 @@ Value AttnDecomposer::multiplyByFactors(const Scores &scores, Value values) {
   if (!getFactor(scoreBody))
     return values;
   OpFoldResult rows = scores.sequence.qRows, keys = scores.sequence.kRows;
-  return overScores(scores, values, matrix(),
+  return overScores(scores, {{values, matrix()}},
                     filled({rows, keys}, constant(compute, 0)), matrix(),
                     [&](ImplicitLocOpBuilder &b, const ScorePoint &point,
-                        Value value, Value) -> Value {
+                        ValueRange value, Value) -> Value {
                       return arith::MulFOp::create(
-                          b, value, emitFactor(b, scoreBody, point));
+                          b, value.front(), emitFactor(b, scoreBody, point));
                     });
 }
 
@@ -450,7 +451,12 @@ Value AttnDecomposer::generic(ValueRange inputs, Value init,
 
 Value AttnDecomposer::innerProducts(Value lhs, Value rhs, OpFoldResult rows,
                                     OpFoldResult columns) {
-  return generic({lhs, rhs}, filled({rows, columns}, constant(compute, 0)),
+  return addInnerProducts(filled({rows, columns}, constant(compute, 0)), lhs,
+                          rhs);
+}
+
+Value AttnDecomposer::addInnerProducts(Value init, Value lhs, Value rhs) {
+  return generic({lhs, rhs}, init,
                  {map(3, {0, 2}), map(3, {1, 2}), map(3, {0, 1})},
                  [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
                    Value product = arith::MulFOp::create(

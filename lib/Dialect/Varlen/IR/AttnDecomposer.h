@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the decompositions of varlen.attn and varlen.attn_grad are made of: the
+// What the decompositions of varlen.attn and its derivatives are made of: the
 // loop over the sequences, the mask of each, and a few forms of linalg.generic
 // on whole matrices.
 //
@@ -58,6 +58,9 @@ protected:
   /// The captures of one head, each a number, or a vector of the queries; of
   /// tables a row, or a row of each query.
   SmallVector<Value> loadCaptures(const Sequence &sequence, Value head);
+  /// The same of `capture`, which has the shape of the capture of that number.
+  Value loadCapture(unsigned number, Value capture, const Sequence &sequence,
+                    Value head);
   /// A query and a key, by their rows in a sequence.
   struct Pair {
     Value query, key;
@@ -89,13 +92,19 @@ protected:
     Value products, visible;
     SmallVector<Value> captures;
   };
+  /// What is read beside the products of a point, and with what map.
+  struct PointInput {
+    Value tensor;
+    AffineMap map;
+  };
   /// What `ofPoint` makes of the arguments of the score region (the score alone
-  /// without one), of `more`, if it is not null, and of whether the key is
+  /// without one), of the elements of `more`, and of whether the key is
   /// visible, summed over what `resultMap` lacks.
-  using PointBody = llvm::function_ref<Value(
-      ImplicitLocOpBuilder &, const ScorePoint &, Value more, Value visible)>;
-  Value overScores(const Scores &scores, Value more, AffineMap moreMap,
-                   Value init, AffineMap resultMap, PointBody ofPoint);
+  using PointBody =
+      llvm::function_ref<Value(ImplicitLocOpBuilder &, const ScorePoint &,
+                               ValueRange more, Value visible)>;
+  Value overScores(const Scores &scores, ArrayRef<PointInput> more, Value init,
+                   AffineMap resultMap, PointBody ofPoint);
   /// The score at a point, or what the score region makes of it.
   Value emitLogit(ImplicitLocOpBuilder &b, const ScorePoint &point);
   /// What probabilities, or their cotangents, are times the factors that the
@@ -122,9 +131,11 @@ protected:
   using Body = llvm::function_ref<Value(ImplicitLocOpBuilder &, ValueRange)>;
   Value generic(ValueRange inputs, Value init, ArrayRef<AffineMap> maps,
                 Body body);
-  /// rows x columns: the inner products of the rows of two matrices.
+  /// rows x columns: the inner products of the rows of two matrices, and `init`
+  /// with them added.
   Value innerProducts(Value lhs, Value rhs, OpFoldResult rows,
                       OpFoldResult columns);
+  Value addInnerProducts(Value init, Value lhs, Value rhs);
   /// init[i, c] + sum_j weight[i, j] * values[j, c] over the visible keys; with
   /// `overQueries` init[j, c] + sum_i weight[i, j] * values[i, c]. The others
   /// are left out, not weighted with 0: 0 * NaN is NaN.
@@ -175,7 +186,8 @@ private:
   Value gatherPages(Value paged, Value number, Value rows);
   /// The row of a head of a table, a capture, or those of the queries of a
   /// sequence; or the part of it that the keys of a sequence have.
-  Value tableOf(unsigned number, const Sequence &sequence, Value head);
+  Value tableOf(unsigned number, Value capture, const Sequence &sequence,
+                Value head);
   /// An element of an integer vector, as an index.
   Value load(Value vector, Value position);
 };

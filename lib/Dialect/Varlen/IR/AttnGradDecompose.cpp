@@ -106,11 +106,11 @@ Value GradDecomposer::pullBackScores(const Scores &scores, Value dlogits,
                                      Value source, Value init,
                                      AffineMap resultMap) {
   Value zero = constant(compute, 0);
-  return overScores(scores, dlogits, matrix(), init, resultMap,
+  return overScores(scores, {{dlogits, matrix()}}, init, resultMap,
                     [&](ImplicitLocOpBuilder &b, const ScorePoint &point,
-                        Value dlogit, Value visible) -> Value {
+                        ValueRange dlogit, Value visible) -> Value {
                       Value value = emitScoreVJP(b, b.getLoc(), scoreBody,
-                                                 point, dlogit, source)
+                                                 point, dlogit.front(), source)
                                         .front();
                       return arith::SelectOp::create(b, visible, value, zero);
                     });
@@ -222,17 +222,18 @@ SmallVector<Value> GradDecomposer::differentiateHead(const Sequence &sequence,
   SmallVector<Value> captures = loadCaptures(sequence, head);
   visible = visibleKeys(sequence, visible, captures);
   Scores scores{sequence, innerProducts(q, k, rows, keys), visible, captures};
-  Value p = overScores(
-      scores, lse, perRow, filled({rows, keys}, zero), matrix,
-      [&](ImplicitLocOpBuilder &b, const ScorePoint &point, Value lse,
-          Value visible) -> Value {
-        Value power = arith::SubFOp::create(b, emitLogit(b, point), lse);
-        Value some =
-            arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, lse, lowest);
-        Value counts = arith::AndIOp::create(b, visible, some);
-        return math::ExpOp::create(
-            b, arith::SelectOp::create(b, counts, power, lowest));
-      });
+  Value p =
+      overScores(scores, {{lse, perRow}}, filled({rows, keys}, zero), matrix,
+                 [&](ImplicitLocOpBuilder &b, const ScorePoint &point,
+                     ValueRange lse, Value visible) -> Value {
+                   Value power = arith::SubFOp::create(b, emitLogit(b, point),
+                                                       lse.front());
+                   Value some = arith::CmpFOp::create(
+                       b, arith::CmpFPredicate::UNE, lse.front(), lowest);
+                   Value counts = arith::AndIOp::create(b, visible, some);
+                   return math::ExpOp::create(
+                       b, arith::SelectOp::create(b, counts, power, lowest));
+                 });
 
   // delta[i] = sum_c dout[i, c] * out[i, c] - dlse[i]
   Value delta =

@@ -52,6 +52,9 @@ static LogicalResult verifyMultiple(EmitError error, StringRef name,
 
 /// Head sizes are extents of tiles.
 static LogicalResult verifyHeads(AttentionOpInterface op) {
+  if (op.isTangent())
+    return op->emitOpError("expected no schedule, there are no tiles of "
+                           "tangents");
   for (auto [name, size] : {std::pair("head_dim of q", op.getHeadDim()),
                             std::pair("head_dim of v", op.getValueHeadDim())}) {
     if (ShapedType::isDynamic(size))

@@ -66,9 +66,11 @@ void VarlenDialect::initialize() {
   // use of one that registerAllExtensions was not called for; without this, the
   // operation would be passed over in silence there too.
   declarePromisedInterfaces<bufferization::BufferizableOpInterface, AttnOp,
-                            AttnIntoOp, AttnGradOp, AttnGradIntoOp>();
+                            AttnIntoOp, AttnGradOp, AttnGradIntoOp, AttnJVPOp,
+                            AttnJVPIntoOp>();
   declarePromisedInterfaces<RuntimeVerifiableOpInterface, AttnOp, AttnIntoOp,
-                            AttnGradOp, AttnGradIntoOp>();
+                            AttnGradOp, AttnGradIntoOp, AttnJVPOp,
+                            AttnJVPIntoOp>();
 }
 
 static LogicalResult verifySchedule(Operation *op, NamedAttribute attr) {

@@ -254,6 +254,67 @@ SmallVector<Value> AttnGradIntoOp::getDestinations() {
 }
 
 //===----------------------------------------------------------------------===//
+// AttnJVPOp
+//===----------------------------------------------------------------------===//
+
+void AttnJVPOp::build(OpBuilder &builder, OperationState &state,
+                      AttentionOpInterface attn, Value tq, Value tk, Value tv,
+                      Value tsink, ValueRange tcaptures,
+                      ArrayRef<int64_t> wrtCaptures) {
+  assert(!attn.isBufferized() && "buffers have no tangents");
+  SmallVector<Type> types(attn->getResultTypes());
+  llvm::append_range(types, attn->getResultTypes());
+  build(builder, state, types, attn.getQ(), attn.getK(), attn.getV(), tq, tk,
+        tv, attn.getCuQ(), attn.getCuK(), attn.getSequsedQ(),
+        attn.getSequsedK(), attn.getQOffset(), attn.getSink(), tsink, tcaptures,
+        /*out_buffer=*/Value(), /*lse_buffer=*/Value(), /*tout_buffer=*/Value(),
+        /*tlse_buffer=*/Value(), attn.getCaptures(), attn.getMask(),
+        attn.getScaleAttr(),
+        wrtCaptures.empty() ? DenseI64ArrayAttr()
+                            : builder.getDenseI64ArrayAttr(wrtCaptures),
+        /*scoreCount=*/0);
+  varlen::detail::cloneScore(attn, state);
+}
+
+LogicalResult AttnJVPOp::inferReturnTypes(MLIRContext *,
+                                          std::optional<Location>,
+                                          AttnJVPOp::Adaptor adaptor,
+                                          SmallVectorImpl<Type> &types) {
+  // Into buffers: no results.
+  if (isa<BaseMemRefType>(adaptor.getQ().getType()))
+    return success();
+  ShapedType q = shaped(adaptor.getQ());
+  for (int i = 0; i < 2; ++i) {
+    types.push_back(inferOutType(q, shaped(adaptor.getV())));
+    types.push_back(inferLseType(q));
+  }
+  return success();
+}
+
+bool AttnJVPOp::isCompatibleReturnTypes(TypeRange l, TypeRange r) {
+  return varlen::detail::areCompatibleTypes(l, r);
+}
+
+SmallVector<Value> AttnJVPOp::getDestinations() {
+  SmallVector<Value> buffers = {getOutBuffer(), getLseBuffer(), getToutBuffer(),
+                                getTlseBuffer()};
+  llvm::erase(buffers, Value());
+  return buffers;
+}
+
+//===----------------------------------------------------------------------===//
+// AttnJVPIntoOp
+//===----------------------------------------------------------------------===//
+
+MutableOperandRange AttnJVPIntoOp::getDpsInitsMutable() {
+  return MutableOperandRange(*this, getOutInitMutable().getOperandNumber(), 4);
+}
+
+SmallVector<Value> AttnJVPIntoOp::getDestinations() {
+  return SmallVector<Value>(getDpsInits());
+}
+
+//===----------------------------------------------------------------------===//
 // WorkTilesOp
 //===----------------------------------------------------------------------===//
 

@@ -9,6 +9,7 @@
 #include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 
 #include "TotalScore.h"
+#include "varlen/Interfaces/JVPInterface.h"
 #include "varlen/Interfaces/VJPInterface.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -284,7 +285,8 @@ LogicalResult varlen::verifyScoreRules(Block *score) {
     bool isSmooth = llvm::any_of(inner.getOperandTypes(), isFloat) &&
                     llvm::any_of(inner.getResultTypes(), isFloat);
     // A sine and a cosine have a rule each.
-    if (isSmooth && !isa<VJPOpInterface, math::SincosOp>(inner))
+    bool hasRules = isa<VJPOpInterface>(inner) && isa<JVPOpInterface>(inner);
+    if (isSmooth && !hasRules && !isa<math::SincosOp>(inner))
       return inner.emitError() << "'" << inner.getName()
                                << "' has no rule of differentiation, but is "
                                   "part of the score of an attention that is "
@@ -383,4 +385,35 @@ SmallVector<Value> varlen::emitScoreVJP(OpBuilder &builder, Location loc,
   return llvm::map_to_vector(copiesOfSources, [&](Value source) {
     return vjp.getCotangentOrZero(source);
   });
+}
+
+Value varlen::emitScoreJVP(OpBuilder &builder, Location loc, Block *score,
+                           const ScorePoint &point, ValueRange tangents,
+                           ScorePoint::Lookup lookupTangent) {
+  JVPBuilder jvp(loc, builder);
+  SmallVector<Value> sources;
+  auto addSource = [&](Value value, Value tangent) {
+    if (!tangent)
+      return;
+    sources.push_back(value);
+    jvp.setTangent(value, tangent);
+  };
+  for (auto [argument, tangent] : llvm::zip_equal(point.arguments, tangents))
+    addSource(argument, tangent);
+  // A tangent comes before what is computed of it.
+  auto lookup = [&](OpBuilder &b, Location at, unsigned capture, Value index) {
+    Value entry = point.lookup(b, at, capture, index);
+    addSource(entry, lookupTangent(b, at, capture, index));
+    return entry;
+  };
+  IRMapping mapping;
+  SmallVector<Operation *> copies =
+      emitBody(jvp, score, {point.arguments, lookup}, mapping);
+  Value newScore =
+      mapping.lookupOrDefault(score->getTerminator()->getOperand(0));
+  jvp.markVaried(sources, copies);
+  LogicalResult pushed = jvp.pushForward(copies, newScore);
+  assert(succeeded(pushed) && "verifyScoreRules has looked for rules");
+  (void)pushed;
+  return jvp.getTangentOrZero(newScore);
 }

@@ -148,8 +148,8 @@ static void attachBufferization(MLIRContext &context) {
 void varlen::registerBufferizableOpInterfaceExternalModels(
     DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, VarlenDialect *) {
-    attachBufferization<AttnOp, AttnIntoOp, AttnGradOp, AttnGradIntoOp>(
-        *context);
+    attachBufferization<AttnOp, AttnIntoOp, AttnGradOp, AttnGradIntoOp,
+                        AttnJVPOp, AttnJVPIntoOp>(*context);
     context->loadDialect<memref::MemRefDialect>();
   });
 }

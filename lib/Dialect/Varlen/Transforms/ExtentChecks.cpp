@@ -136,7 +136,14 @@ static int64_t numberOf(StringRef name) {
       .Case("dv", VARLEN_TENSOR_DV)
       .Case("dsink", VARLEN_TENSOR_DSINK)
       .Case("capture", VARLEN_TENSOR_CAPTURE)
-      .Case("dcapture", VARLEN_TENSOR_DCAPTURE);
+      .Case("dcapture", VARLEN_TENSOR_DCAPTURE)
+      .Case("tq", VARLEN_TENSOR_TQ)
+      .Case("tk", VARLEN_TENSOR_TK)
+      .Case("tv", VARLEN_TENSOR_TV)
+      .Case("tsink", VARLEN_TENSOR_TSINK)
+      .Case("tout", VARLEN_TENSOR_TOUT)
+      .Case("tlse", VARLEN_TENSOR_TLSE)
+      .Case("tcapture", VARLEN_TENSOR_TCAPTURE);
 }
 
 /// How the runtime numbers a rule about those extents.

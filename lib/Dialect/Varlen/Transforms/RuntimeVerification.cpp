@@ -113,8 +113,8 @@ static std::string describe(const ExtentRule &rule) {
         .str();
   if (rule.kind == ExtentRule::Multiple)
     return "query heads must be a multiple of kv heads";
-  if (name == "sink")
-    return "sink must have one entry for each query head";
+  if (name == "sink" || name == "tsink")
+    return (name + " must have one entry for each query head").str();
   // q, k and v have no shape from one another: their rules are mutual.
   if (name == "k" || name == "v") {
     constexpr StringLiteral extents[] = {"number of rows", "number of heads",
@@ -223,8 +223,8 @@ static void attachVerification(MLIRContext &context) {
 void varlen::registerRuntimeVerifiableOpInterfaceExternalModels(
     DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, VarlenDialect *) {
-    attachVerification<AttnOp, AttnIntoOp, AttnGradOp, AttnGradIntoOp>(
-        *context);
+    attachVerification<AttnOp, AttnIntoOp, AttnGradOp, AttnGradIntoOp,
+                       AttnJVPOp, AttnJVPIntoOp>(*context);
     // What the checks are made of.
     context->loadDialect<arith::ArithDialect, cf::ControlFlowDialect,
                          memref::MemRefDialect, scf::SCFDialect,

@@ -141,6 +141,13 @@ void VarlenAssignSchedule::runOnOperation() {
             op->getAttrOfType<ScheduleAttrInterface>(kScheduleAttrName))
       return WalkResult(
           schedule.verifyFitsTarget(op, gpu ? Target(gpu) : Target(cpu)));
+    if (op.isTangent()) {
+      op->emitRemark("no tiles for tangents; ")
+          << (gpu ? "a GPU has no kernel for them, a CPU target has"
+                  : "they are decomposed instead");
+      ++numMissed;
+      return WalkResult::advance();
+    }
     if (op.hasDynamicHeadDim()) {
       op->emitRemark("no tiles for a dynamic head_dim; ")
           << (gpu ? "a GPU has no kernel for it, a CPU target has"

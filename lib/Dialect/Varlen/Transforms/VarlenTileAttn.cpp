@@ -43,7 +43,8 @@ struct VarlenTileAttn : varlen::impl::VarlenTileAttnBase<VarlenTileAttn> {
       setUnusedStrides(op);
       if (failed(verifyLayouts(op)) ||
           failed(verifyKeyLookups(op.getScoreBody(), op.getWrtCaptures())) ||
-          (op.isGradient() && failed(verifyScoreRules(op.getScoreBody()))))
+          ((op.isGradient() || op.isTangent()) &&
+           failed(verifyScoreRules(op.getScoreBody()))))
         return WalkResult::interrupt();
       rewriter.setInsertionPoint(op);
       RoleEmitter emitter(op, rewriter);

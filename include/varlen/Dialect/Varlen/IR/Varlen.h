@@ -168,9 +168,9 @@ struct StepInputs {
 };
 
 namespace detail {
-/// An attention, or a gradient as `like` is one, with the attributes of `like`
-/// and, with captures or without, its score, on `inputs` as `getInputSlots` has
-/// them.
+/// An attention, or a derivative as `like` is one, with the attributes of
+/// `like` and, with captures or without, its score, on `inputs` as
+/// `getInputSlots` has them.
 AttentionOpInterface createAttention(OpBuilder &b, AttentionOpInterface like,
                                      TypeRange results, ArrayRef<Value> inputs,
                                      ValueRange captures,

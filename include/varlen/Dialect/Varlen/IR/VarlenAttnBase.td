@@ -48,7 +48,7 @@ def Varlen_ScaleAttr : Attr<
   let convertFromStorage = "$_self.getValue()";
 }
 
-/// `varlen.attn`, its gradient, and both in destination-passing style.
+/// `varlen.attn`, its derivatives, and all in destination-passing style.
 class Varlen_AttentionOp<string mnemonic, list<Trait> traits>
     : Varlen_Op<mnemonic, !listconcat([
         AttrSizedOperandSegments, IsolatedFromAbove,
@@ -66,7 +66,6 @@ class Varlen_AttentionOp<string mnemonic, list<Trait> traits>
   let hasCanonicalizer = 1;
   /// What every class defines in the same way.
   code sharedDefinition = [{
-    LogicalResult $cppClass::verify() { return detail::verifyAttention(*this); }
     LogicalResult $cppClass::reifyResultShapes(
         OpBuilder &builder, ReifiedRankedShapedTypeDims &shapes) {
       return detail::reifyShapes(*this, builder, shapes);
@@ -83,6 +82,10 @@ class Varlen_AttentionOp<string mnemonic, list<Trait> traits>
     void $cppClass::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
       setScoreArgumentNames(region, setName);
     }
+  }];
+  /// What those that have tiles do.
+  code tilingDefinition = [{
+    LogicalResult $cppClass::verify() { return detail::verifyAttention(*this); }
     FailureOr<TilingResult> $cppClass::generateResultTileValue(
         OpBuilder &b, unsigned resultNumber, detail::Offsets offsets, detail::Sizes sizes) {
       return tileResult(*this, b, resultNumber, offsets, sizes);
@@ -110,7 +113,7 @@ class Varlen_AttnOpBase<string mnemonic, list<Trait> traits>
     Arg<Optional<Varlen_CuSeqlens>, "keys in use of each sequence: N">:$seqused_k,
     Arg<Optional<Varlen_CuSeqlens>, "added to the position of each query of a sequence: N">:$q_offset,
     Arg<Optional<Varlen_Sink>, "logit in each head's softmax denominator: Hq">:$sink);
-  let extraClassDefinition = sharedDefinition # [{
+  let extraClassDefinition = sharedDefinition # tilingDefinition # [{
     SmallVector<Value> $cppClass::getInputSlots() {
       return {getQ(), getK(), getV(), getCuQ(), getCuK(), getSequsedQ(),
               getSequsedK(), getQOffset(), getSink(), getBlockTable()};
@@ -206,7 +209,7 @@ class Varlen_AttnGradOpBase<string mnemonic, list<Trait> traits>
   let useCustomPropertiesEncoding = 1;
   // dq, dk, dv, with a sink dsink, and the gradients of captures.
   let results = (outs Variadic<Varlen_Gradient>:$gradients);
-  let extraClassDefinition = sharedDefinition # [{
+  let extraClassDefinition = sharedDefinition # tilingDefinition # [{
     SmallVector<Value> $cppClass::getInputSlots() {
       return {getDout(), getQ(), getK(), getV(), getOut(), getLse(), getCuQ(),
               getCuK(), getDlse(), getSequsedQ(), getSequsedK(), getQOffset(),
@@ -247,6 +250,49 @@ class Varlen_AttnGradOpBase<string mnemonic, list<Trait> traits>
   }];
 }
 
+/// `varlen.attn_jvp`, with destinations or without.
+class Varlen_AttnJVPOpBase<string mnemonic, list<Trait> traits>
+    : Varlen_AttentionOp<mnemonic, traits> {
+  dag inputs = (ins
+    Arg<Varlen_Packed, "queries, Tq x Hq x D">:$q,
+    Arg<Varlen_Packed, "keys, Tk x Hkv x D">:$k,
+    Arg<Varlen_Packed, "values, Tk x Hkv x Dv">:$v,
+    Arg<Varlen_Packed, "tangent of q, Tq x Hq x D">:$tq,
+    Arg<Varlen_Packed, "tangent of k, Tk x Hkv x D">:$tk,
+    Arg<Varlen_Packed, "tangent of v, Tk x Hkv x Dv">:$tv,
+    Arg<Varlen_CuSeqlens, "first query row of each sequence, and the end: N+1">:$cu_q,
+    Arg<Varlen_CuSeqlens, "first key row of each sequence, and the end: N+1">:$cu_k,
+    Arg<Optional<Varlen_CuSeqlens>, "query rows in use of each sequence: N">:$seqused_q,
+    Arg<Optional<Varlen_CuSeqlens>, "keys in use of each sequence: N">:$seqused_k,
+    Arg<Optional<Varlen_CuSeqlens>, "added to the position of each query of a sequence: N">:$q_offset,
+    Arg<Optional<Varlen_Sink>, "logit in each head's softmax denominator: Hq">:$sink,
+    Arg<Optional<Varlen_Sink>, "tangent of sink: Hq">:$tsink,
+    Arg<Variadic<Varlen_Capture>, "tangents of the captures of wrt_captures">:$tcaptures);
+  let extraClassDefinition = sharedDefinition # [{
+    LogicalResult $cppClass::verify() {
+      return detail::verifyJVP(*this, getTsink(), getTcaptures());
+    }
+    SmallVector<Value> $cppClass::getInputSlots() {
+      SmallVector<Value> slots = {
+          getQ(), getK(), getV(), getTq(), getTk(), getTv(), getCuQ(), getCuK(),
+          getSequsedQ(), getSequsedK(), getQOffset(), getSink(), getTsink()};
+      llvm::append_range(slots, getTcaptures());
+      return slots;
+    }
+    SmallVector<ShapedByInputs> $cppClass::getShapedInputs() {
+      return detail::getJVPInputs(*this, {getTq(), getTk(), getTv()}, getTsink(),
+                                  getTcaptures());
+    }
+    SmallVector<ShapedByInputs> $cppClass::getShapedResults() {
+      return detail::getJVPResults(*this);
+    }
+    FailureOr<SmallVector<Value>> $cppClass::decomposeOperation(OpBuilder &builder) {
+      return detail::decomposeJVP(*this, builder, {getTq(), getTk(), getTv()}, getTsink(),
+                                  getTcaptures());
+    }
+  }];
+}
+
 /// What the score region reads; behind the operands that came before.
 defvar Varlen_Captures = (ins
     Arg<Variadic<Varlen_Capture>, "what the score region reads, Hq or Hq x Tq, or tables of rows of M: Hq x M or Hq x Tq x M">:$captures);
@@ -261,7 +307,7 @@ defvar Varlen_MaskAndScale = (ins
     DefaultValuedAttr<Varlen_MaskAttrInterface, "full">:$mask,
     OptionalAttr<Varlen_ScaleAttr>:$scale);
 
-/// Also which captures a gradient is with respect to.
+/// Also which captures a derivative is with respect to.
 def Varlen_WrtCapturesAttr
     : DefaultValuedOptionalAttr<DenseI64ArrayAttr, "{}">;
 defvar Varlen_WrtCaptures = (ins Varlen_WrtCapturesAttr:$wrt_captures);

@@ -15,7 +15,7 @@ include "mlir/Interfaces/DestinationStyleOpInterface.td"
 def Varlen_AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
   let description = [{
     An operation on one packed batch of sequences, with a mask and a scale:
-    `varlen.attn` and its gradient, and both with destinations. What does not
+    `varlen.attn` and its derivatives, and all with destinations. What does not
     depend on which of them it is (rules, shapes, masks, checks at run time) is written once, on this
     interface.
   }];
@@ -59,7 +59,10 @@ def Varlen_AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
                     "::mlir::Block *", "getScoreBody", (ins), [{}], [{
         return $_op.getScore().empty() ? nullptr : &$_op.getScore().front().front();
       }]>,
-    InterfaceMethod<"The captures whose gradients are results too, by number.",
+    InterfaceMethod<[{
+        The captures, by number, whose gradients are results too, or whose tangents
+        are operands, the last ones of `getInputSlots`.
+      }],
                     "::llvm::ArrayRef<int64_t>", "getWrtCaptures">,
     InterfaceMethod<[{
         The inputs whose shapes follow from q, k, v and sink, with what they
@@ -81,6 +84,8 @@ def Varlen_AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
   let extraClassDeclaration = [{
     /// Whether it is a gradient.
     bool isGradient();
+    /// Whether it computes tangents.
+    bool isTangent();
     /// The operands that are read, those that there are, q first.
     ::llvm::SmallVector<::mlir::varlen::NamedValue> getInputs();
     /// The destinations with what they have to be.

@@ -309,6 +309,127 @@ def Varlen_AttnGradIntoOp : Varlen_AttnGradOpBase<"attn_grad_into", [
 }
 
 //===----------------------------------------------------------------------===//
+// attn_jvp
+//===----------------------------------------------------------------------===//
+
+def Varlen_AttnJVPOp : Varlen_AttnJVPOpBase<"attn_jvp", [
+    SameVariadicResultSize, InferTypeOpAdaptorWithIsCompatible]> {
+  let summary = "An attention and its tangents over a packed batch of sequences";
+  let description = [{
+    The Jacobian-vector product of `varlen.attn`: beside out and lse their
+    derivatives along the tangents `tq`, `tk`, `tv` and, where they are given,
+    `tsink` and `tcaptures`. Operands, clauses, mask and scale are those of the
+    attention. Per sequence and query head h, with j visible to i and s and lse as
+    in `varlen.attn`:
+
+        p[i, j]  = exp(s[i, j] - lse[h, i])
+        ts[i, j] = scale * (tq[i, h] . k[j, h / group] + q[i, h] . tk[j, h / group])
+        tlse[h, i] = sum_j p[i, j] * ts[i, j] [+ exp(sink[h] - lse[h, i]) * tsink[h]]
+        tout[i, h] = sum_j p[i, j] * (ts[i, j] * v[j, h / group] + tv[j, h / group])
+                     - tlse[h, i] * out[i, h]
+
+    `tq`, `tk`, `tv` and `tsink` have the shapes and types of q, k, v and sink,
+    `tout` and `tlse` those of out and lse. Products and sums accumulate in the
+    compute type and are rounded once. Without `tsink` a sink has no tangent.
+
+    With a score region it is that of the attention, and its derivative takes the
+    tangents of products and captures to ts. `wrt_captures` are the numbers of the
+    captures that have tangents, which `tcaptures` holds, each in the shape of its
+    capture. A factor of probabilities multiplies p in tout, not in tlse.
+
+    A row that sees no key has tout = 0 and tlse = 0 (tlse = tsink with a sink), as
+    has a row that is no query of a sequence. Nothing outside a sequence's own rows
+    and their tangents reaches its results.
+
+    out and lse are results because the sums that make them are needed for tout in
+    any case. On tensors the op has four results and no `outs`; on memrefs it writes
+    the buffers in `outs`, which overlap no other operand, and has no result.
+    `varlen.attn_jvp_into` is the op with destinations on tensors.
+
+    ```mlir
+    %out, %lse, %tout, %tlse = varlen.attn_jvp %q, %k, %v, %tq, %tk, %tv, %cu, %cu
+        {mask = #varlen.mask<causal>}
+        : (tensor<?x8x64xbf16>, tensor<?x2x64xbf16>, tensor<?x2x64xbf16>,
+           tensor<?x8x64xbf16>, tensor<?x2x64xbf16>, tensor<?x2x64xbf16>,
+           tensor<?xi32>, tensor<?xi32>)
+        -> (tensor<?x8x64xbf16>, tensor<8x?xf32>, tensor<?x8x64xbf16>, tensor<8x?xf32>)
+    ```
+
+    The verifier's rules, with their messages, are in docs/attn-jvp.md.
+  }];
+  let arguments = !con(inputs, (ins
+    Arg<Optional<Varlen_MemRef<Varlen_Float, 3>>, "out, Tq x Hq x Dv">:$out_buffer,
+    Arg<Optional<Varlen_MemRef<Varlen_ComputeFloat, 2>>, "lse, Hq x Tq">:$lse_buffer,
+    Arg<Optional<Varlen_MemRef<Varlen_Float, 3>>, "tangent of out, Tq x Hq x Dv">:$tout_buffer,
+    Arg<Optional<Varlen_MemRef<Varlen_ComputeFloat, 2>>, "tangent of lse, Hq x Tq">:$tlse_buffer),
+    Varlen_Captures, Varlen_MaskAndScale, Varlen_WrtCaptures);
+  let results = (outs
+    Optional<Varlen_Tensor<Varlen_Float, 3>>:$out,
+    Optional<Varlen_Tensor<Varlen_ComputeFloat, 2>>:$lse,
+    Optional<Varlen_Tensor<Varlen_Float, 3>>:$tout,
+    Optional<Varlen_Tensor<Varlen_ComputeFloat, 2>>:$tlse);
+  let assemblyFormat = [{
+    $q `,` $k `,` $v `,` $tq `,` $tk `,` $tv `,` $cu_q `,` $cu_k
+    oilist( `seqused_q` `(` $seqused_q `)` | `seqused_k` `(` $seqused_k `)`
+          | `q_offset` `(` $q_offset `)` | `sink` `(` $sink `)`
+          | `tsink` `(` $tsink `)` | `tcaptures` `(` $tcaptures `)`
+          | `outs` `(` $out_buffer `,` $lse_buffer `,` $tout_buffer `,` $tlse_buffer `)`
+          | `captures` `(` $captures `)` )
+    attr-dict `:` functional-type(operands, results) `` custom<Score>($score)
+  }];
+  let builders = [
+    // On tensors, an attention on tensors with its tangents along those of its
+    // operands; tsink may be null.
+    OpBuilder<(ins "::mlir::varlen::AttentionOpInterface":$attn,
+                   "::mlir::Value":$tq, "::mlir::Value":$tk, "::mlir::Value":$tv,
+                   CArg<"::mlir::Value", "{}">:$tsink,
+                   CArg<"::mlir::ValueRange", "{}">:$tcaptures,
+                   CArg<"::llvm::ArrayRef<int64_t>", "{}">:$wrtCaptures)>
+  ];
+}
+
+//===----------------------------------------------------------------------===//
+// attn_jvp_into
+//===----------------------------------------------------------------------===//
+
+def Varlen_AttnJVPIntoOp : Varlen_AttnJVPOpBase<"attn_jvp_into", [
+    DeclareOpInterfaceMethods<DestinationStyleOpInterface>]> {
+  let summary = "`varlen.attn_jvp` in destination-passing style, on tensors";
+  let description = [{
+    `varlen.attn_jvp` whose results are tied to the tensors in `outs`, as those of
+    `varlen.attn_into`. They are written whole, never read.
+
+    ```mlir
+    %out, %lse, %tout, %tlse = varlen.attn_jvp_into %q, %k, %v, %tq, %tk, %tv, %cu, %cu
+        outs(%o, %l, %to, %tl)
+        : (tensor<?x8x64xbf16>, tensor<?x2x64xbf16>, tensor<?x2x64xbf16>,
+           tensor<?x8x64xbf16>, tensor<?x2x64xbf16>, tensor<?x2x64xbf16>,
+           tensor<?xi32>, tensor<?xi32>, tensor<?x8x64xbf16>, tensor<8x?xf32>,
+           tensor<?x8x64xbf16>, tensor<8x?xf32>)
+        -> (tensor<?x8x64xbf16>, tensor<8x?xf32>, tensor<?x8x64xbf16>, tensor<8x?xf32>)
+    ```
+  }];
+  let arguments = !con(inputs, (ins
+    Arg<Varlen_Tensor<Varlen_Float, 3>, "destination of out, Tq x Hq x Dv">:$out_init,
+    Arg<Varlen_Tensor<Varlen_ComputeFloat, 2>, "destination of lse, Hq x Tq">:$lse_init,
+    Arg<Varlen_Tensor<Varlen_Float, 3>, "destination of tout, Tq x Hq x Dv">:$tout_init,
+    Arg<Varlen_Tensor<Varlen_ComputeFloat, 2>, "destination of tlse, Hq x Tq">:$tlse_init),
+    Varlen_Captures, Varlen_MaskAndScale, Varlen_WrtCaptures);
+  let results = (outs
+    Varlen_Tensor<Varlen_Float, 3>:$out, Varlen_Tensor<Varlen_ComputeFloat, 2>:$lse,
+    Varlen_Tensor<Varlen_Float, 3>:$tout, Varlen_Tensor<Varlen_ComputeFloat, 2>:$tlse);
+  let assemblyFormat = [{
+    $q `,` $k `,` $v `,` $tq `,` $tk `,` $tv `,` $cu_q `,` $cu_k
+    oilist( `seqused_q` `(` $seqused_q `)` | `seqused_k` `(` $seqused_k `)`
+          | `q_offset` `(` $q_offset `)` | `sink` `(` $sink `)`
+          | `tsink` `(` $tsink `)` | `tcaptures` `(` $tcaptures `)`
+          | `captures` `(` $captures `)` )
+    `outs` `(` $out_init `,` $lse_init `,` $tout_init `,` $tlse_init `)`
+    attr-dict `:` functional-type(operands, results) `` custom<Score>($score)
+  }];
+}
+
+//===----------------------------------------------------------------------===//
 // merge
 //===----------------------------------------------------------------------===//
 

@@ -139,6 +139,14 @@ SmallVector<Value> emitScoreVJP(OpBuilder &builder, Location loc, Block *score,
                                 const ScorePoint &point, Value cotangent,
                                 ValueRange sources);
 
+/// Emits the tangent of the new score for those of the arguments, null where
+/// one is zero or of a table, and of what lookups in tables return: null for a
+/// table without a tangent. No two arguments are the same value, and each
+/// operation has a rule.
+Value emitScoreJVP(OpBuilder &builder, Location loc, Block *score,
+                   const ScorePoint &point, ValueRange tangents,
+                   ScorePoint::Lookup lookupTangent);
+
 } // namespace mlir::varlen
 
 #endif // VARLEN_DIALECT_VARLEN_IR_VARLENSCORE_H

@@ -46,6 +46,14 @@ module {
     }
     return %dq, %dcapture : tensor<?x4x16xf32>, tensor<4xf32>
   }
+  func.func @jvp(%arg0: tensor<?x4x16xf32>, %arg1: tensor<4x?xf32>, %arg2: tensor<?xi32>, %arg3: tensor<4xf32>) -> (tensor<?x4x16xf32>, tensor<?x4x16xf32>) {
+    %out, %lse, %tout, %tlse = varlen.attn_jvp %arg0, %arg0, %arg0, %arg0, %arg0, %arg0, %arg2, %arg2 sink(%arg3) tsink(%arg3) tcaptures(%arg3) captures(%arg3) {mask = #varlen.mask<causal>, wrt_captures = array<i64: 0>} : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?xi32>, tensor<?xi32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>, tensor<?x4x16xf32>, tensor<4x?xf32>) score (%score: f32, %query: i32, %key: i32, %capture: f32) {
+      %0 = arith.mulf %score, %capture : f32
+      varlen.yield %0 : f32
+    }
+    %out_0, %lse_1, %tout_2, %tlse_3 = varlen.attn_jvp_into %arg0, %arg0, %arg0, %arg0, %arg0, %arg0, %arg2, %arg2 outs(%out, %arg1, %tout, %arg1) : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?xi32>, tensor<?xi32>, tensor<?x4x16xf32>, tensor<4x?xf32>, tensor<?x4x16xf32>, tensor<4x?xf32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>, tensor<?x4x16xf32>, tensor<4x?xf32>)
+    return %out_0, %tout_2 : tensor<?x4x16xf32>, tensor<?x4x16xf32>
+  }
   func.func @merge(%arg0: tensor<?x4x16xbf16>, %arg1: tensor<4x?xf32>) -> (tensor<?x4x16xbf16>, tensor<4x?xf32>) {
     %out, %lse = varlen.merge %arg0, %arg1, %arg0, %arg1 : (tensor<?x4x16xbf16>, tensor<4x?xf32>, tensor<?x4x16xbf16>, tensor<4x?xf32>) -> (tensor<?x4x16xbf16>, tensor<4x?xf32>)
     return %out, %lse : tensor<?x4x16xbf16>, tensor<4x?xf32>
