@@ -112,7 +112,7 @@
 // CHECK: scf.for %{{.*}} = %c0 to %[[KEYS]] step %c1
 // CHECK: memref.prefetch %[[NEXTK]][%{{.*}}, %c0], read, locality<2>, data
 // CHECK-NOT: memref.prefetch %[[NEXTK]]
-// CHECK: %[[NEXTV:.*]] = memref.subview %[[V]][%{{.*}}, %{{.*}}, 0] [%[[KEYS]], 1, 24]
+// CHECK: %[[NEXTV:.*]] = memref.subview %[[V]][%{{.*}}, %{{.*}}, 0] [%{{.*}}, 1, 24]
 // CHECK: memref.prefetch %[[NEXTV]][%{{.*}}, %c0], read, locality<2>, data
 // CHECK: memref.prefetch %[[NEXTV]][%{{.*}}, %c16], read, locality<2>, data
 // A step, with the keys that all queries see. Vectors without a query see none.
