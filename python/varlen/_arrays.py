@@ -170,7 +170,7 @@ def _name_missing_memory(tensor):
     return None
 
 
-def _refuse_masked(array):
+def refuse_masked(array):
     """Refuses arrays that have a mask beside their numbers, which nothing here reads."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(array, numpy.ma.MaskedArray):
@@ -178,7 +178,7 @@ def _refuse_masked(array):
 
 
 def _find_exporter(array):
-    _refuse_masked(array)
+    refuse_masked(array)
     if not hasattr(array, "__dlpack__"):
         raise TypeError(
             "expected an array with __dlpack__, such as numpy.ndarray or "

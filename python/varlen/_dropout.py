@@ -19,10 +19,10 @@ Arrays are of any library with operators on int32 that wrap around: numpy, torch
 """
 
 import numbers
-import reprlib
 from collections.abc import Sequence
 
 from ._row_range import find_sequences
+from ._show import show
 
 # What the word of a query begins with.
 _START = 0x3C6EF372
@@ -55,9 +55,9 @@ def row_words(low, high, sequence, query, head):
 def words_of(seed):
     """The low and the high word of a seed, an integer of 64 bits with or without a sign."""
     if isinstance(seed, bool) or not isinstance(seed, numbers.Integral):
-        raise TypeError(f"seed: expected an integer, got {reprlib.repr(seed)}")
+        raise TypeError(f"seed: expected an integer, got {show(seed)}")
     if not -(1 << 63) <= seed < 1 << 64:
-        raise ValueError(f"seed: expected an integer of 64 bits, got {reprlib.repr(seed)}")
+        raise ValueError(f"seed: expected an integer of 64 bits, got {show(seed)}")
     words = (int(seed) >> shift & 0xFFFFFFFF for shift in (0, 32))
     return tuple((word ^ 1 << 31) - (1 << 31) for word in words)
 
@@ -65,7 +65,7 @@ def words_of(seed):
 def check_rate(name, rate):
     """The rate as a number, 0 or more and less than 1."""
     if isinstance(rate, bool) or not isinstance(rate, numbers.Real):
-        raise TypeError(f"{name}: expected a number, got {reprlib.repr(rate)}")
+        raise TypeError(f"{name}: expected a number, got {show(rate)}")
     check_range(name, rate)
     return float(rate)
 
@@ -73,9 +73,7 @@ def check_rate(name, rate):
 def check_range(name, rate):
     """That a number, which may be a symbol of a compiler, is a rate."""
     if not 0 <= rate < 1:
-        raise ValueError(
-            f"{name}: expected a number from 0 to less than 1, got {reprlib.repr(rate)}"
-        )
+        raise ValueError(f"{name}: expected a number from 0 to less than 1, got {show(rate)}")
 
 
 def threshold(rate):
@@ -121,7 +119,7 @@ def check_sequences(name, cu_seqlens, is_integer, sequence_ids, are_integers):
 def add_score(score, captures, rate, words):
     """A score and its captures, with dropout behind it; `words` as floats."""
     from . import scores  # which has the generator from here
-    from ._options import check_score, show
+    from ._options import check_score
 
     check_score(score)
     names = score.names if score is not None else ()

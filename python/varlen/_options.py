@@ -5,18 +5,13 @@ from __future__ import annotations
 import math
 import numbers
 import operator
-import reprlib
 
+from ._show import show
 from .scores import Score
 
 # As of #varlen.mask and of an integer attribute.
 MAX_CHUNK = 1 << 28
 MAX_BOUND = (1 << 63) - 1
-
-
-def show(value):
-    """What was got, in a line that is not long."""
-    return " ".join(reprlib.repr(value).split())
 
 
 def as_integer(name, value):

@@ -19,7 +19,9 @@ import sys
 
 from . import _dropout
 from . import _numpy as np
+from ._arrays import refuse_masked
 from ._score import CAPTURES, Score, Table, _Text, find_score, parse
+from ._show import show
 
 # Functions that make scores, by name.
 LIBRARY = {}
@@ -546,13 +548,28 @@ def dropout_words(seed, cu_seqlens_q, heads, rows, sequence_ids=None, dtype="flo
     the sequence, its place in the batch or what `sequence_ids`, (N), says, of the number of
     the row in its sequence, and of the head. So a sequence keeps its mask in another batch if
     it keeps its number."""
-    cu, ids = np.asarray(cu_seqlens_q), None if sequence_ids is None else np.asarray(sequence_ids)
+    cu = _as_numpy("cu_seqlens_q", cu_seqlens_q)
+    ids = None if sequence_ids is None else _as_numpy("sequence_ids", sequence_ids)
     is_integer = [x is not None and x.dtype.kind in "iu" for x in (cu, ids)]
     _dropout.check_sequences("cu_seqlens_q", cu, is_integer[0], ids, is_integer[1])
     numbered = _dropout.number_rows(np, cu, np.arange(rows, dtype=cu.dtype), ids)
     numbered = [x.astype(np.int32) for x in (*numbered, np.arange(heads)[:, None])]
     seed = [np.full(1, word, np.int32) for word in _dropout.words_of(seed)]
     return _dropout.row_words(*seed, *numbered).view(np.float32).astype(dtype)
+
+
+def _as_numpy(name, array):
+    try:
+        refuse_masked(array)
+    except TypeError as error:
+        raise TypeError(f"{name}: {error}") from None
+    try:
+        return np.asarray(array)
+    except Exception:  # pylint: disable=broad-except
+        # Each library refuses by its own words what is on a device, is traced or has no numbers.
+        raise TypeError(
+            f"{name}: expected an array in memory of the CPU, got {show(array)}"
+        ) from None
 
 
 def tree_flags(parents):

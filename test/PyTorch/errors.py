@@ -101,6 +101,18 @@ refused(ValueError, f"query: {words} and cu_seq", nested, nested, nested)
 refused(ValueError, f"value: {words} and cu_seq", q, k, nested)
 nested = torch.nested.nested_tensor([cu[:1], cu[1:]], layout=torch.jagged)
 refused(ValueError, f"cu_seq_q: {words}", q, k, v, nested)
+for p in (0.0, 0.5):
+    fails(
+        ValueError, f"cu_seqlens: {words}",
+        lambda: flash_attn_varlen_func(q, k, v, nested, cu, dropout_p=p),
+    )  # fmt: skip
+# The stand-in for CUDA has none of this layout.
+if not IS_FAKE:
+    strided = torch.nested.nested_tensor([cu[:1], cu[1:]])
+    fails(
+        ValueError, f"cu_seqlens: {words}",
+        lambda: flash_attn_varlen_func(q, k, v, strided, cu, dropout_p=0.5),
+    )  # fmt: skip
 # The stand-in for CUDA has no sparse tensors, and CUDA none of mkldnn.
 layouts = [] if IS_FAKE else [q.to_sparse()] if ON_CUDA else [q.to_sparse(), q.to_mkldnn()]
 for layout in layouts:

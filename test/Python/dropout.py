@@ -217,6 +217,15 @@ for bad in (without_finalizer, one_mask_of_heads):
 
 # -- Errors ----------------------------------------------------------------------
 
+class Refusing:
+    """As an array of a device, or one that is traced."""
+
+    __repr__ = lambda self: "<Refusing>"
+
+    def __array__(self, *args, **options):
+        raise RuntimeError("no numbers")
+
+
 q, k, v = draw("f4", 9, 2, 4), draw("f4", 11, 1, 4), draw("f4", 11, 1, 3)
 REFUSED = [
     (ValueError, "dropout_p: expected a number from 0 to less than 1, got 1", {"dropout_p": 1}),
@@ -226,6 +235,14 @@ REFUSED = [
     (TypeError, "dropout_p: expected a number, got True", {"dropout_p": True}),
     (ValueError, "seed: expected an integer beside dropout_p, got None", {"seed": None}),
     (TypeError, "seed: expected an integer, got 1.0", {"seed": 1.0}),
+    # What takes several lines to print, in one.
+    (TypeError, "seed: expected an integer, got array([[0, 0]..., dtype=int32)", {"seed": numpy.zeros((2, 2), "i4")}),
+    (TypeError, "dropout_p: expected a number, got array([[0, 0]..., dtype=int32)",
+     {"dropout_p": numpy.zeros((2, 2), "i4")}),
+    (TypeError, "sequence_ids: expected an array in memory of the CPU, got <Refusing>",
+     {"sequence_ids": Refusing()}),
+    (TypeError, "sequence_ids: expected an array without a mask",
+     {"sequence_ids": numpy.ma.masked_array(numpy.arange(2), [True, False])}),
     (ValueError, "seed: expected an integer of 64 bits, got 18446744073709551616", {"seed": 2**64}),
     (
         ValueError,

@@ -15,7 +15,9 @@ from ._attention import as_array
 def add_dropout(score, captures, rate, seed, sequence_ids, q, cu_seqlens):
     """The score and its captures with dropout, if there is some."""
     if isinstance(rate, jax.Array):
-        raise TypeError(f"dropout_p: expected a Python number, which code is made for, got {rate}")
+        raise TypeError(
+            f"dropout_p: expected a Python number, which code is made for, got {show(rate)}"
+        )
     rate = check_rate("dropout_p", rate)
     if rate == 0:
         return score, captures

@@ -3,7 +3,7 @@
 import torch
 
 from .._dropout import add_score, check_range, number_rows, row_words, words_of
-from ._functions import check_lists, check_number
+from ._functions import check_dense, check_lists, check_number
 
 
 def add_dropout(score, captures, rate, seed, sequence_ids, query, name, cu_seqlens):
@@ -47,6 +47,9 @@ def _read_seed(seed, device):
     if seed is None:
         seed = torch.randint(-(2**63), 2**63 - 1, (), device=device)
     if isinstance(seed, torch.Tensor):
+        check_dense(seed=seed)
+        if seed.is_meta and device.type != "meta":
+            raise ValueError(f"seed: expected a tensor with a number, got one on {seed.device}")
         if seed.dtype is not torch.int64 or seed.numel() != 1:
             raise ValueError(
                 f"seed: expected an integer or a tensor of one torch.int64, got {seed.dtype} of "

@@ -261,7 +261,7 @@ def check_lists(query, name, cu_seqlens, sequence_ids=None):
     """Refuses lists of sequences that numbers of query's rows cannot be computed from, where
     that is done before an operator is called."""
     if sequence_ids is not None:
-        check_tensors(sequence_ids=sequence_ids)
+        check_dense(sequence_ids=sequence_ids)
     is_integer, are_integers = (
         x is not None and x.dtype in (torch.int32, torch.int64)
         for x in (cu_seqlens, sequence_ids)
@@ -285,7 +285,7 @@ def check_layouts(**named):
 def refuse_layout(cu_seqlens, **named):
     """Says what is wrong with queries, keys and values, which are not all of rank 3, or else
     with cu_seqlens."""
-    check_layouts(**named)
+    check_layouts(**named, cu_seqlens=cu_seqlens)
     if any(x.dim() != 3 for x in named.values()):
         shapes = ", ".join(f"{name} {tuple(x.shape)}" for name, x in named.items())
         raise ValueError(

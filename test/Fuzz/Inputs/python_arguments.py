@@ -170,13 +170,13 @@ def _array_objects(x):
 
 def _change_numbers(rng, name, x):
     """Another array for an operand, whose meaning follows from it."""
-    y = x.copy()
-    edges = (-1, 0, 1, 2**31 - 1, -(2**31), x.shape[0] if x.ndim else 0, int(x.max(initial=0)) + 1)
     integer = x.dtype.kind == "i"
     changes = ["rank", "rank", "shorter", "longer", "none", "dtype", "axis"]
     kind = rng.choice(changes + ["value"] * 7 * integer)
     if kind == "value" and x.size:
-        y[rng.randrange(x.size)] = rng.choice(edges)
+        y, extent = x.copy(), x.shape[0] if x.ndim else 0
+        edges = (-1, 0, 1, 2**31 - 1, -(2**31), extent, int(x.max()) + 1)
+        y.flat[rng.randrange(x.size)] = rng.choice(edges)
         return y
     if kind == "dtype":
         other = (
@@ -337,6 +337,30 @@ def wrong_captures(rng, captures):
     ))  # fmt: skip
     empty = isinstance(value, (dict,)) and not value and not captures
     return Change(value, ANY if empty else REFUSED, may_refuse=True)
+
+
+OF_DROPOUT = ("dropout_p", "seed", "sequence_ids")
+
+
+def of_dropout(rng, name, library, count):
+    """Rates, seeds, and numbers of `count` sequences; results with them are not compared."""
+    if name == "dropout_p":
+        values = 0, -0.0, 1, 1 - 1e-12, 1e-300, -1e-9, np.float32(0.5), 0.5 + 0j, 10**400
+    elif name == "seed":
+        values = 0, -1, -(2**63), 2**64 - 1, 2**64, np.uint64(2**64 - 1), None
+    else:
+        ids = to_library(library, np.arange(count, dtype="i4"))
+        if library == "torch":
+            values = tuple(make() for make in _torch_objects(ids, False)[:2])
+            values += (torch.nested.nested_tensor([ids[:1].float()]),)
+        else:
+            values = tuple(make() for make in _array_objects(ids)[:4])
+        values += (ids, ids[None], ids[:-1], None)
+    if library == "torch" and name == "seed":
+        values += (
+            torch.tensor(3), torch.tensor([3], device="meta"), torch.nested.nested_tensor([[3]]),
+        )  # fmt: skip
+    return Change(rng.choice((*values, *rng.sample(OBJECTS, 3))), ANY, may_refuse=True)
 
 
 def threads(rng):

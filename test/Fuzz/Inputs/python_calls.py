@@ -31,10 +31,11 @@ OPTIONAL = (*meaning.SEQUENCES, "sink")
 class Surface:
     """A function and a Call in its words, of which arguments may be changed. `words` has the
     keyword of each operand; options that the function does not have are not in `keywords`.
-    `mixes`: its arrays may be of several libraries; `optional`: operands that may be None."""
+    `mixes`: its arrays may be of several libraries; `optional`: operands that may be None;
+    `refused`: those that must be."""
 
     library, words, keywords, below_is_open = "numpy", {}, {}, False
-    mixes, optional = False, OPTIONAL
+    mixes, optional, refused = False, OPTIONAL, ()
 
     def __init__(self, rng, numbers):
         case = self.adapt(rng, make_case(rng))
@@ -77,19 +78,19 @@ class Surface:
         options |= self.other_options(rng)
         if rng.random() < 0.4 and options:
             name = rng.choice(sorted(options))
+            if name in arguments.OF_DROPOUT:
+                self.arguments |= {"dropout_p": 0.5, "seed": 1}
             change = options[name]()
             self.arguments[self.keywords.get(name, name)] = change.value
             return change, name
-        name = rng.choice(given + [x for x in OPTIONAL if self.takes(x)])
-        if name not in given:
+        name = rng.choice(given + [x for x in OPTIONAL if self.takes(x)] + list(self.refused))
+        if name in self.refused:
+            change = Change(self.make_other(rng, np.zeros(3, "i4")), REFUSED)
+        elif name not in given:
             # An operand that there was none of.
             shape = self.call.given["cu_seqlens_q"].shape
             array = np.zeros(1, "f4") if name == "sink" else np.zeros(shape, "i4")
-            change = Change(
-                rng.choice((arguments.to_library(self.library, array), *arguments.OBJECTS)),
-                ANY,
-                True,
-            )
+            change = Change(self.make_other(rng, array), ANY, True)
         else:
             optional = name in self.optional and name not in self.call.captures
             change = arguments.change_array(
@@ -103,8 +104,16 @@ class Surface:
             self.arguments[self.word(name)] = change.value
         return change, name
 
+    def make_other(self, rng, array):
+        """An argument that the call has none for: an array or what is none."""
+        return rng.choice((arguments.to_library(self.library, array), *arguments.OBJECTS))
+
     def other_options(self, rng):
-        return {"is_causal": lambda: arguments.causals(rng, self.below_is_open)}
+        count = len(self.call.given["cu_seqlens_q"]) - 1
+        return {"is_causal": lambda: arguments.causals(rng, self.below_is_open)} | {
+            name: lambda name=name: arguments.of_dropout(rng, name, self.library, count)
+            for name in arguments.OF_DROPOUT
+        }
 
     def takes(self, name):
         return True
@@ -155,6 +164,48 @@ class Arrays(Surface):
         )
         names = ["dq", "dk", "dv", *(["dsink"] if "sink" in call.given else [])]
         return dict(zip([*names, *(f"d{x}" for x in call.captures)], gradients, strict=True))
+
+
+def to_pages(rng, given):
+    """Puts the keys and values of a call into pages, of any order, which sequences may share.
+    Rows that no sequence has are NaN, and entries that none uses any numbers."""
+    page, lengths = rng.choice((1, 2, 3, 8)), np.diff(given["cu_seqlens_k"]).tolist()
+    counts = [-(-length // page) for length in lengths]
+    total = sum(counts) + rng.choice((0, 1, 3))
+    is_shared = rng.random() < 0.3
+    free = rng.choices(range(total), k=total) if is_shared else rng.sample(range(total), total)
+    width = max(counts, default=0) + rng.choice((0, 0, 2))
+    table = np.full((len(lengths), width), rng.choice((-1, 0, 2**31 - 1, -(2**31))), "i4")
+    pools = {}
+    for name in ("k", "v"):
+        tail, kind = given[name].shape[1:], given[name].dtype
+        pools[name] = np.full((total, page, *tail), np.nan).astype(kind)
+    for number, (first, length) in enumerate(zip(given["cu_seqlens_k"], lengths)):
+        for entry in range(counts[number]):
+            table[number, entry] = place = free.pop()
+            begin, end = entry * page, min(length, (entry + 1) * page)
+            for name, pool in pools.items():
+                pool[place, : end - begin] = given[name][first + begin : first + end]
+    del given["cu_seqlens_k"]
+    given |= pools | {"seqused_k": np.array(lengths, "i4"), "block_table": table}
+
+
+class Pages(Arrays):
+    """varlen.attn of keys in pages."""
+
+    optional, refused = ("seqused_q", "q_offset", "sink"), ("cu_seqlens_k",)
+
+    def adapt(self, rng, case):
+        of = case.score.captures.values() if case.score else ()
+        if any("kv_rows" in scores.CAPTURES[x] for x in of) and rng.random() < 0.9:
+            case = dataclasses.replace(case, score=None)  # Its captures are of packed keys.
+        return dataclasses.replace(case, seqused_k=False)
+
+    def finish_call(self, rng):
+        to_pages(rng, self.call.given)
+
+    def backward(self, results):
+        return {}  # It has none.
 
 
 class Torch(Surface):
@@ -507,6 +558,8 @@ class Jax(Surface):
         return found | {f"d{name}": x for name, x in zip(self.call.captures, of_captures)}
 
 
-SURFACES = (Arrays, Arrays, Torch, Torch, TorchOut, Meta, Flash, FlashDense, Provider, Jax)
+SURFACES = (
+    Arrays, Arrays, Pages, Torch, Torch, TorchOut, Meta, Flash, FlashDense, Provider, Jax,
+)  # fmt: skip
 
 __all__ = ["ANY", "REFUSED", "SAME", "SURFACES", "Meta", "imported"]

@@ -50,7 +50,26 @@ def make_call(case, rng):
     return Call(given, options, case.score, dout, dlse if case.lse else None)
 
 
-# -- Rules: those of docs/attn.md ---------------------------------------------------
+def packed(call):
+    """The call with keys one after the other, where it has them in pages."""
+    if "block_table" not in call.given:
+        return call
+    call = call.copy()
+    given = call.given
+    table, lengths = given.pop("block_table"), given.pop("seqused_k").tolist()
+    for name in ("k", "v"):
+        pages = given[name]
+        count, tail = max(pages.shape[1], 1), pages.shape[2:]
+        rows = [
+            pages[entries[: -(-length // count)]].reshape(-1, *tail)[:length]
+            for entries, length in zip(table, lengths)
+        ]
+        given[name] = np.concatenate([np.zeros((0, *tail), pages.dtype), *rows])
+    given["cu_seqlens_k"] = np.cumsum([0, *lengths]).astype(given["cu_seqlens_q"].dtype)
+    return call
+
+
+# -- Rules of docs/attn.md -----------------------------------------------------------
 
 
 def _broken_types(call):
@@ -62,23 +81,32 @@ def _broken_types(call):
     wide = np.dtype("f8" if q.dtype == np.float64 else "f4")
     for name, x in given.items():
         integer, is_sum = name in (*OFFSETS, *SEQUENCES), name == "sink" or name in captures
-        rank = 1 if integer or name == "sink" else 3
-        rank = len(scores.CAPTURES[captures[name]]) if name in captures else rank
-        if x.ndim != rank or x.dtype != (index if integer else wide if is_sum else q.dtype):
+        rank, kind = 1 if integer or name == "sink" else 3, q.dtype
+        if name == "block_table":
+            rank, kind = 2, np.int32
+        elif name in ("k", "v"):
+            rank += "block_table" in given
+        elif name in captures:
+            rank = len(scores.CAPTURES[captures[name]])
+        if x.ndim != rank or x.dtype != (index if integer else wide if is_sum else kind):
             return f"{name}: rank or elements"
     return None
 
 
 def _broken_extents(call):
     given, captures = call.given, call.score.captures if call.score else {}
-    (rows, heads, dim), (kv_rows, kv_heads, k_dim) = given["q"].shape, given["k"].shape
-    if k_dim != dim or given["v"].shape[:2] != (kv_rows, kv_heads):
+    (rows, heads, dim), (kv_rows, kv_heads, k_dim) = given["q"].shape, given["k"].shape[-3:]
+    if k_dim != dim or given["v"].shape[:-1] != given["k"].shape[:-1]:
         return "extents of q, k and v"
-    if not min(heads, kv_heads, dim, given["v"].shape[2]) or heads % kv_heads:
+    if not min(heads, kv_heads, dim, given["v"].shape[-1]) or heads % kv_heads:
         return "heads"
-    count = len(given["cu_seqlens_q"]) - 1
-    if count < 0 or len(given["cu_seqlens_k"]) != count + 1:
+    count, paged = len(given["cu_seqlens_q"]) - 1, "block_table" in given
+    if count < 0 or not paged and len(given["cu_seqlens_k"]) != count + 1:
         return "cu_seqlens"
+    if paged and len(given["block_table"]) != count:
+        return "block_table"
+    if paged and any("kv_rows" in scores.CAPTURES[of] for of in captures.values()):
+        return "a capture of keys"
     extents = {"heads": heads, "rows": rows, "kv_rows": kv_rows}
     wanted = {name: (count,) for name in SEQUENCES} | {"sink": (heads,)}
     for name, of in captures.items():
@@ -91,16 +119,29 @@ def _broken_extents(call):
 
 
 def _broken_values(call):
-    given = call.given
-    for name, rows, used in (
-        ("cu_seqlens_q", "q", "seqused_q"), ("cu_seqlens_k", "k", "seqused_k"),
-    ):  # fmt: skip
+    given, sides = call.given, [("cu_seqlens_q", "q", "seqused_q")]
+    if "block_table" not in given:
+        sides.append(("cu_seqlens_k", "k", "seqused_k"))
+    elif broken := _broken_pages(given):
+        return broken
+    for name, rows, used in sides:
         cu = [int(n) for n in given[name]]
         lengths = [b - a for a, b in zip(cu, cu[1:])]
         if cu[0] or min(lengths, default=0) < 0 or cu[-1] > len(given[rows]):
             return name
         if used in given and not all(0 <= n <= m for n, m in zip(given[used].tolist(), lengths)):
             return used
+    return None
+
+
+def _broken_pages(given):
+    count, page = given["k"].shape[:2]
+    for entries, length in zip(given["block_table"], given["seqused_k"].tolist()):
+        if not 0 <= length <= len(entries) * page:
+            return "seqused_k"
+        used = entries[: -(-length // max(page, 1))]
+        if not ((used >= 0) & (used < count)).all():
+            return "block_table"
     return None
 
 
@@ -127,6 +168,7 @@ def has_open_meaning(call):
 
 def golden(call, differentiate):
     """Results by name, and what each may be off by."""
+    call = packed(call)
     options = dict(call.options)
     chunk = options.pop("chunk")
     if chunk is not None:
@@ -185,10 +227,12 @@ def difference(name, got, wanted, allowed):
 
 def largest_logit(call):
     """Of its products; infinite where they are no numbers."""
-    q, k = (np.asarray(call.given[name], np.float64) for name in "qk")
+    given = packed(call).given
+    q, k = (np.asarray(given[name], np.float64) for name in "qk")
     scale = call.options["scale"] or q.shape[-1] ** -0.5
     norms = [np.sqrt((x * x).sum(-1)).max(initial=0) for x in (q, k)]
-    return float(scale * norms[0] * norms[1])
+    largest = float(scale * norms[0] * norms[1])
+    return np.inf if np.isnan(largest) else largest
 
 
 __all__ = [

@@ -81,7 +81,8 @@ def find_meaning(surface, changes):
         for change in changes:
             if callable(change.meaning):
                 change.meaning(call)
-        call.given.setdefault("cu_seqlens_k", call.given["cu_seqlens_q"])
+        if "block_table" not in call.given:
+            call.given.setdefault("cu_seqlens_k", call.given["cu_seqlens_q"])
     except ValueError as error:
         return str(error), False, may_refuse, True
     broken, of_values = meaning.find_broken(call)
