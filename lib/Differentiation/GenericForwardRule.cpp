@@ -59,7 +59,7 @@ void GenericForwardRule::addInputs(Block &block, JVPBuilder &inner,
     return block.addArgument(getElementTypeOrSelf(value), op.getLoc());
   };
   for (OpOperand &operand : op->getOpOperands()) {
-    // Of a result that no loop reduces it is read once.
+    // A result that no loop reduces is read once.
     if (op.isDpsInit(&operand) && varlen::isReduced(op, operand))
       continue;
     AffineMap map = op.getMatchingIndexingMap(&operand);

@@ -49,7 +49,7 @@ void JVPBuilder::markCarried(ValueRange sources, ValueRange carried,
   }
 }
 
-/// Those of `ops` that `wanted` depend on.
+/// The operations of `ops` that `wanted` depend on.
 static SmallVector<Operation *> getNeeded(ArrayRef<Operation *> ops,
                                           ValueRange wanted) {
   llvm::DenseSet<Value> needed;

@@ -40,8 +40,8 @@ static double scoresOf(const SplitTilesRequest &request,
          static_cast<double>(tile.k_end - beginOf(request, tile));
 }
 
-/// Of the sequence, not the tile, which may be its last few rows: tiles of few
-/// queries have sums of their own.
+/// Asks the sequence, not the tile, which may be its last few rows: tiles of
+/// few queries have sums of their own.
 static bool isFew(const SplitTilesRequest &request,
                   const varlen_work_tile &tile) {
   int64_t keys = tile.k_end - beginOf(request, tile);

@@ -442,7 +442,7 @@ def check_gradients(group, targets):
     score = group.score(rows, guarded=True)
     captures = [np.stack([row[i] for row in rows], axis=1).astype("f4") for i in (2, 3)]
     out = np.zeros((len(rows), HEADS, 16), "f4")
-    # Of a narrow type, rounding of the last operation and of one before it.
+    # Rounding of the last operation, and of one before it, of a narrow type.
     limit = max(3e-5, 2.0 ** (1 - FLOATS[group.name]))
 
     def differentiate(target):

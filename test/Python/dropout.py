@@ -66,7 +66,7 @@ for threads in (1, 2):
     assert all((a == b).all() for a, b in zip(masks, again))
 assert (masks_of([130], HEADS, 0.3, SEED + 1)[0] != masks[2]).any()
 assert all((mask == 1).all() for mask in masks_of(LENGTHS, HEADS, 1e-12, SEED))
-# Of an id the low 32 bits count.
+# The low 32 bits of an id count.
 (alone,) = masks_of([130], HEADS, 0.3, SEED, sequence_ids=numpy.array([2 - 2**32]))
 assert (alone == masks[2]).all()
 

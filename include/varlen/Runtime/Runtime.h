@@ -81,9 +81,9 @@ int64_t varlen_work_tiles(const void *cu_q, int64_t cu_q_size, const void *cu_k,
                           varlen_work_tile **tiles);
 void varlen_free_tiles(varlen_work_tile *tiles);
 
-/* Items that compute out of rows and keys are whole tiles, or parts of one: some
-   of the keys of its rows, whose sums are merged in the order of parts by one
-   more item, the tile. */
+/* Items that compute out of rows and keys are whole tiles, or parts of one:
+   some of the keys of its rows, whose sums are merged in the order of parts by
+   one more item, the tile. */
 enum { VARLEN_ITEM_WHOLE, VARLEN_ITEM_PART, VARLEN_ITEM_MERGE };
 
 typedef struct varlen_work_item {
@@ -107,12 +107,12 @@ typedef struct varlen_work_items {
    the first key of the sequence on, so that a sum has the same order in every
    batch. Merging items follow all others.
 
-   A sequence has few pairs if these are at most max_few, or half of that where a
-   tile visits no more than two blocks: parts of it have few_part_blocks blocks,
-   and slots of their own. With 0 blocks no tile is cut.
+   A sequence has few pairs if these are at most max_few, or half of that where
+   a tile visits no more than two blocks: parts of it have few_part_blocks
+   blocks, and slots of their own. With 0 blocks no tile is cut.
 
-   Returns the number of items. Without memory returns -1, stores a null list and
-   sets the error. */
+   Returns the number of items. Without memory returns -1, stores a null list
+   and sets the error. */
 int64_t varlen_split_tiles(const varlen_work_tile *tiles, int64_t count,
                            int64_t group, int64_t kv_block, int64_t max_few,
                            int64_t part_blocks, int64_t few_part_blocks,

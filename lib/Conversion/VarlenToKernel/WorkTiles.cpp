@@ -288,7 +288,7 @@ void WorkTilesBuilder::emitTile(Value i, Value lane, Value sorted,
 //===----------------------------------------------------------------------===//
 
 void WorkTilesBuilder::emitInOneCTA(const GPUWorkTiles &work) {
-  // Of a batch without an error all numbers have 32 bits, and searches are half
+  // All numbers of a batch without an error have 32 bits, and searches are half
   // as long.
   Type type = b.getI32Type();
   auto space = gpu::AddressSpaceAttr::get(

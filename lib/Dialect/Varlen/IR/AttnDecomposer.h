@@ -181,8 +181,8 @@ private:
   Region ownScore;
 
   Sequence loadSequence(Value number);
-  /// The first `rows` rows of a sequence in `paged`, which is k or v in pages, as
-  /// a packed tensor.
+  /// The first `rows` rows of a sequence in `paged`, which is k or v in pages,
+  /// as a packed tensor.
   Value gatherPages(Value paged, Value number, Value rows);
   /// The row of a head of a table, a capture, or those of the queries of a
   /// sequence; or the part of it that the keys of a sequence have.
