@@ -37,6 +37,7 @@ using namespace mlir::varlen;
 void varlen::buildVarlenAttnToTiles(OpPassManager &manager,
                                     const VarlenToNVVMOptions &options) {
   manager.addPass(createVarlenTileAttn());
+  manager.addPass(createVarlenSplitKV());
   manager.addPass(createConvertVarlenToKernel());
   manager.addPass(createVarlenCheckHostCode());
   VarlenOnlineSoftmaxOptions steps;

@@ -442,9 +442,91 @@ func.func @in_a_kernel(%cu: memref<?xi32>, %n: index) {
 func.func @parts(%cu: memref<?xi32>, %n: index, %a: tensor<64x64xf32>) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
   varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
-    // expected-error@+1 {{is not known to tile loops on a GPU}}
+    // expected-error@+1 {{expected blocks(0), one part for tiles of sequences with many queries, on a GPU, got blocks(4)}}
     %s = varlen.for_parts %p of %t blocks(4) few(4) : !varlen.tile<queries(64)> -> tensor<64x64xf32> {
       %r = varlen.for_blocks %b of keys(32) meeting %p : !varlen.tile<queries(64)> iter_args(%x = %a) -> (tensor<64x64xf32>) {
+        varlen.yield %x : tensor<64x64xf32>
+      }
+      varlen.yield %r : tensor<64x64xf32>
+    } merge(%x with %y) {
+      varlen.yield %x : tensor<64x64xf32>
+    }
+  }
+  return
+}
+
+// -----
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
+
+func.func @parts_load(%cu: memref<?xi32>, %n: index, %a: tensor<64x64xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
+    %s = varlen.for_parts %p of %t blocks(0) few(4) : !varlen.tile<queries(64)> -> tensor<64x64xf32> {
+      // expected-error@+1 {{expected a loop over blocks, and what it begins with, in a part on a GPU}}
+      %w = memref.load %cu[%n] : memref<?xi32>
+      %r = varlen.for_blocks %b of keys(32) meeting %p : !varlen.tile<queries(64)> iter_args(%x = %a) -> (tensor<64x64xf32>) {
+        varlen.yield %x : tensor<64x64xf32>
+      }
+      varlen.yield %r : tensor<64x64xf32>
+    } merge(%x with %y) {
+      varlen.yield %x : tensor<64x64xf32>
+    }
+  }
+  return
+}
+
+// -----
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
+
+func.func @merge_load(%cu: memref<?xi32>, %n: index, %a: tensor<64x64xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
+    %s = varlen.for_parts %p of %t blocks(0) few(4) : !varlen.tile<queries(64)> -> tensor<64x64xf32> {
+      %r = varlen.for_blocks %b of keys(32) meeting %p : !varlen.tile<queries(64)> iter_args(%x = %a) -> (tensor<64x64xf32>) {
+        varlen.yield %x : tensor<64x64xf32>
+      }
+      varlen.yield %r : tensor<64x64xf32>
+    } merge(%x with %y) {
+      // expected-error@+1 {{expected 'merge' without effects on memory on a GPU}}
+      %w = memref.load %cu[%n] : memref<?xi32>
+      varlen.yield %x : tensor<64x64xf32>
+    }
+  }
+  return
+}
+
+// -----
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
+
+func.func @parts_f16(%cu: memref<?xi32>, %n: index, %a: tensor<64x64xf16>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
+    // expected-error@+1 {{expected a state of f32 on a GPU, got 'tensor<64x64xf16>'}}
+    %s = varlen.for_parts %p of %t blocks(0) few(4) : !varlen.tile<queries(64)> -> tensor<64x64xf16> {
+      %r = varlen.for_blocks %b of keys(32) meeting %p : !varlen.tile<queries(64)> iter_args(%x = %a) -> (tensor<64x64xf16>) {
+        varlen.yield %x : tensor<64x64xf16>
+      }
+      varlen.yield %r : tensor<64x64xf16>
+    } merge(%x with %y) {
+      varlen.yield %x : tensor<64x64xf16>
+    }
+  }
+  return
+}
+
+// -----
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
+
+func.func @parts_of_keys(%cu: memref<?xi32>, %n: index, %a: tensor<64x64xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of keys(64) in %batch attributes {varlen.schedule = #gpu} {
+    // expected-error@+1 {{expected parts of a tile of queries on a GPU}}
+    %s = varlen.for_parts %p of %t blocks(0) few(4) : !varlen.tile<keys(64)> -> tensor<64x64xf32> {
+      %r = varlen.for_blocks %b of queries(32) by_head meeting %p : !varlen.tile<keys(64)> iter_args(%x = %a) -> (tensor<64x64xf32>) {
         varlen.yield %x : tensor<64x64xf32>
       }
       varlen.yield %r : tensor<64x64xf32>

@@ -122,6 +122,8 @@ def alone(group, inputs, index):
     if group.seqused:
         one["seqused_q"] = inputs["seqused_q"][index : index + 1]
         one["seqused_k"] = inputs["seqused_k"][index : index + 1]
+    if group.q_offset:
+        one["q_offset"] = inputs["q_offset"][index : index + 1]
     captures = harness.score_of(group).captures if group.score else {}
     of_heads = [name for name, of in captures.items() if of.startswith("head")]
     for name in ["sink"] * group.sink + of_heads:

@@ -80,7 +80,8 @@ ContractionTile getContractionTileTransposed(const CPUTarget &cpu);
 /// `#varlen.gpu_schedule`.
 struct GPUTiles {
   int64_t warps, blockM, kvBlock, stages, ctas,
-      slack = 0, lag = 0, rings = 1, rescaleThreshold = 0, scoresFirst = 0;
+      slack = 0, lag = 0, rings = 1, rescaleThreshold = 0, scoresFirst = 0,
+      fewPart = 0;
   /// Of tiles of keys: whether dk and dv have a kernel each.
   bool apart = false;
 

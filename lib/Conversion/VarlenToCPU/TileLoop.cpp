@@ -196,6 +196,9 @@ private:
 } // namespace
 
 LogicalResult QueryLoopVerifier::verifyOp(ForPartsOp parts) {
+  if (parts.getBlocks() == 0)
+    return parts.emitOpError("expected parts of a block or more on a CPU, got "
+                             "blocks(0)");
   for (Operation &op : *parts.getBody())
     if (!isa<OnlineInitOp, ForBlocksOp, YieldOp>(op))
       return op.emitOpError("expected a varlen.online_init and a loop over "

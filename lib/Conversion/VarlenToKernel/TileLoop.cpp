@@ -59,10 +59,11 @@ static LogicalResult verifyNumbers(ReadOp read) {
 
 LogicalResult TileLoopConverter::verify() {
   for (Operation &op : *loop.getBody()) {
-    if (auto next = dyn_cast<ForBlocksOp>(op)) {
+    if (isa<ForBlocksOp, ForPartsOp>(op)) {
       if (blocks)
-        return next.emitOpError("expected one loop over blocks for each tile");
-      blocks = next;
+        return op.emitOpError("expected one loop over blocks for each tile");
+      parts = dyn_cast<ForPartsOp>(op);
+      blocks = parts ? parts.getLoop() : cast<ForBlocksOp>(op);
     } else if (auto clear = dyn_cast<ClearOp>(op)) {
       // Before the barrier that the first block is waited for with.
       if (blocks || clear.getTile() != loop.getTile())
@@ -72,6 +73,8 @@ LogicalResult TileLoopConverter::verify() {
       return op.emitOpError("is not known to tile loops on a GPU");
     }
   }
+  if (parts && failed(verifyParts()))
+    return failure();
   if (blocks && failed(verifyBlocks()))
     return failure();
   for (ReadOp read : loop.getBody()->getOps<ReadOp>()) {
@@ -376,35 +379,62 @@ void TileLoopConverter::emitTile(Value entry) {
                 narrow.mul(visited.total, heads), emitHasRows()};
     emitPrefetch();
   }
-  for (Operation &op : loop.getBody()->without_terminator())
-    TypeSwitch<Operation *>(&op)
-        .Case([&](ReadOp read) {
-          if (!shared.contains(read))
-            emitLoad(read, rowsOf(tile.usedRows));
-        })
-        .Case([&](WriteOp write) { emitWrite(write); })
-        .Case([](ClearOp) {})
-        .Case([&](ForBlocksOp) {
-          if (ofQueries) {
-            limits = getTileLimits();
-            if (readsPositions(getScore()))
-              positions = getTilePositions();
-            if (step) {
-              for (Value table : step.getTables())
-                queryTableRows.push_back(getTileTableRows(table));
-              for (Value table : step.getTableGradients())
-                gradientTableRows.push_back(getTileGradientRows(table));
-            }
-          }
-          auto state =
-              llvm::map_to_vector(blocks.getInits(), [&](Value value) -> Value {
-                return map.lookup(value);
-              });
-          map.map(blocks.getResults(), emitSteps(state));
-          // What the tile writes hides the latency.
-          kernel::TakeOp::create(b, context.work.count,
-                                 index.constant(1 + context.number), taken);
-          tile = decode(decodeEntry(entry)).first;
-        })
-        .Default([&](Operation *other) { b.clone(*other, map); });
+  auto ops = loop.getBody()->without_terminator();
+  if (!parts) {
+    for (Operation &op : ops)
+      emitOp(&op, entry);
+    return;
+  }
+  auto end = std::next(Block::iterator(parts));
+  for (Operation &op : llvm::make_range(ops.begin(), end))
+    emitOp(&op, entry);
+  emitIf(
+      b, index.equal(tile.parts, 1),
+      [&] {
+        for (Operation &op : llvm::make_range(end, ops.end()))
+          emitOp(&op, entry);
+      },
+      [&] { emitStoreState(entry); });
+}
+
+void TileLoopConverter::emitOp(Operation *op, Value entry) {
+  TypeSwitch<Operation *>(op)
+      .Case([&](ReadOp read) {
+        if (!shared.contains(read))
+          emitLoad(read, rowsOf(tile.usedRows));
+      })
+      .Case([&](WriteOp write) { emitWrite(write); })
+      .Case([](ClearOp) {})
+      .Case([&](ForBlocksOp) { emitBlocks(entry); })
+      .Case([&](ForPartsOp) {
+        for (Operation &inner : parts.getBody()->without_terminator())
+          emitOp(&inner, entry);
+        for (auto [result, value] :
+             llvm::zip_equal(parts.getStates(), blocks.getResults()))
+          map.map(result, map.lookup(value));
+      })
+      .Default([&](Operation *other) { b.clone(*other, map); });
+}
+
+void TileLoopConverter::emitBlocks(Value entry) {
+  if (ofQueries) {
+    limits = getTileLimits();
+    if (readsPositions(getScore()))
+      positions = getTilePositions();
+    if (step) {
+      for (Value table : step.getTables())
+        queryTableRows.push_back(getTileTableRows(table));
+      for (Value table : step.getTableGradients())
+        gradientTableRows.push_back(getTileGradientRows(table));
+    }
+  }
+  auto state =
+      llvm::map_to_vector(blocks.getInits(), [&](Value value) -> Value {
+        return map.lookup(value);
+      });
+  map.map(blocks.getResults(), emitSteps(state));
+  // What the tile writes hides the latency.
+  kernel::TakeOp::create(b, context.work.count,
+                         index.constant(1 + context.number), taken);
+  tile = decode(decodeEntry(entry)).first;
 }

@@ -15,6 +15,16 @@
 
 namespace mlir::varlen {
 
+/// The states of parts of keys, in global memory: of row r of a part that is
+/// item i, in row i x `pairs` + r.
+struct GPUPartStates {
+  /// For each value of a state that has columns, rows x 1 x columns; null for
+  /// the others.
+  SmallVector<Value> tiles;
+  /// The values with one number a row, side by side: 1 x rows x values.
+  Value numbers;
+};
+
 /// What a tile loop is converted with.
 struct TileLoopContext {
   GPUBatch batch;
@@ -24,7 +34,12 @@ struct TileLoopContext {
   /// The memory of `varlen.rows`: Hq x rows x values, with room to read on past
   /// the last row.
   const IRMapping &scratch;
+  /// If the loop has parts, and is not only looked at.
+  const GPUPartStates *states = nullptr;
 };
+
+/// The parts that the keys of a loop's tiles are in; nothing if it has none.
+std::optional<KeyParts> getKeyParts(ForTilesOp loop);
 
 /// Emits the kernel of a loop over heads. Fails, with an error, if it is not
 /// one sum.

@@ -74,7 +74,10 @@ TileLoopConverter::decodeQueries(const TileEntry &entry) {
   Tile tile;
   tile.sequence = decodeSequence(entry.sequence);
   tile.kvHead = entry.kvHead;
-  tile.first = index.mul(entry.tile, tileRows);
+  Value number = entry.tile;
+  if (keyParts)
+    number = decodePart(tile, entry.sequence, number);
+  tile.first = index.mul(number, tileRows);
   RowMap pairs = pairsOf(tile);
   auto pairsBefore = [&](Value query) {
     return index.sub(pairs.firstPair(index, query), tile.first);
@@ -92,6 +95,8 @@ TileLoopConverter::decodeQueries(const TileEntry &entry) {
   // Not even a row: no key.
   keys.end =
       index.select(index.less(0, tile.usedRows), keys.end, index.constant(0));
+  if (keyParts)
+    keys = clipToPart(tile, keys);
   return {tile, keys};
 }
 

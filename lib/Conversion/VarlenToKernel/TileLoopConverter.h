@@ -34,7 +34,8 @@ public:
         schedule(schedule), context(context), batch(context.batch.op),
         sequences(context.batch.sequences), group(batch.getGroup()),
         tileRows(loop.getTileType().getSize()),
-        ofQueries(loop.getTileType().getAxis() == Axis::Queries) {}
+        ofQueries(loop.getTileType().getAxis() == Axis::Queries),
+        keyParts(getKeyParts(loop)) {}
 
   /// Whether the loop is of a form that a kernel has, which the others expect.
   LogicalResult verify();
@@ -69,6 +70,9 @@ private:
     Value kvHead;
     /// The first row, or pair; those of the tile in memory, and in use.
     Value first, rows, usedRows;
+    /// Which part of its keys this is, and of how many; null if the loop has
+    /// none.
+    Value part, parts;
   };
   /// The rows of a block.
   struct BlockRows {
@@ -82,6 +86,7 @@ private:
     Value hasRows;
   };
 
+  LogicalResult verifyParts();
   LogicalResult verifyBlocks();
   LogicalResult verifyStep(StepOpInterface step);
   /// The score region of the step; null if there is none.
@@ -157,8 +162,26 @@ private:
   /// is through. The others are of one length: every `grid`-th.
   void emitItems(Value block, Value grid, Value count);
 
+  // Parts of the keys, in TileLoopParts.cpp.
+
+  /// Sets the part of a tile that is entry `number` of its sequence; the number
+  /// of the tile.
+  Value decodePart(Tile &tile, Value s, Value number);
+  /// The keys of `range` that are in the part of a tile.
+  MaskRange<Value> clipToPart(const Tile &tile, MaskRange<Value> range);
+  /// Where the state of item `entry` is.
+  kernel::RowsOperands getStateRows(Value entry);
+  void emitStoreState(Value entry);
+  Values emitLoadState(Value entry);
+  /// A kernel that merges the states of each tile in parts, and ends it.
+  void emitMergeKernel(Value ctas);
+
   // The body.
   void emitTile(Value entry);
+  /// An operation of the tile's body, for item `entry`.
+  void emitOp(Operation *op, Value entry);
+  /// The loop over blocks.
+  void emitBlocks(Value entry);
   /// What an iteration reads of its block that no slot has.
   void emitBlockLoads(Value i, bool masked);
   /// Whether it reads that before it waits for its slot, which leaves it in
@@ -250,7 +273,9 @@ private:
   bool ofQueries;
   /// The element type of rows in shared memory.
   FloatType element;
+  std::optional<KeyParts> keyParts;
   /// Null if there are none.
+  ForPartsOp parts;
   ForBlocksOp blocks;
   /// The step of the loop over blocks; null if there is none.
   StepOpInterface step;

@@ -168,5 +168,7 @@ LogicalResult TileLoopConverter::emit() {
         Value count = index.mul(entries, batch.getKvHeads());
         emitItems(narrow.cast(block), narrow.cast(grid), narrow.cast(count));
       });
+  if (parts)
+    emitMergeKernel(index.mul(processors, schedule.getCtas()));
   return success();
 }

@@ -47,20 +47,27 @@ public:
   LogicalResult convert();
 
 private:
-  using List = std::pair<TileType, GPUWorkTiles>;
+  struct List {
+    TileType type;
+    std::optional<KeyParts> parts;
+    GPUWorkTiles work;
+    bool isOf(ForTilesOp loop) const {
+      return type == loop.getTileType() && parts == getKeyParts(loop);
+    }
+  };
 
   /// Whether the loops are what a GPU has code for.
   LogicalResult verify();
   LogicalResult emitLists();
-  FailureOr<GPUWorkTiles> emitList(TileType type);
+  LogicalResult emitList(List &list);
   void emitScratch(RowsOp rows);
+  GPUPartStates emitStates(ForTilesOp loop, const List &list);
   LogicalResult convert(ForTilesOp loop);
-  const GPUWorkTiles &getList(TileType type);
-  /// How many of the first loops, so many, are over tiles of a type.
-  int64_t countLoops(TileType type, size_t first) {
-    return llvm::count_if(
-        ArrayRef(found.loops).take_front(first),
-        [&](ForTilesOp loop) { return loop.getTileType() == type; });
+  const List &getList(ForTilesOp loop);
+  /// How many of the first loops, so many, are over the tiles of a list.
+  int64_t countLoops(const List &list, size_t first) {
+    return llvm::count_if(ArrayRef(found.loops).take_front(first),
+                          [&](ForTilesOp loop) { return list.isOf(loop); });
   }
 
   const BatchLoops &found;
@@ -109,22 +116,31 @@ LogicalResult BatchConverter::verify() {
   return success();
 }
 
-const GPUWorkTiles &BatchConverter::getList(TileType type) {
+const BatchConverter::List &BatchConverter::getList(ForTilesOp loop) {
   // Heads have no list: any says whether cu_seqlens are good.
-  if (type.getAxis() == Axis::Heads)
-    return lists.front().second;
-  return llvm::find_if(lists,
-                       [&](const List &list) { return list.first == type; })
-      ->second;
+  if (loop.getTileType().getAxis() == Axis::Heads)
+    return lists.front();
+  return *llvm::find_if(lists,
+                        [&](const List &list) { return list.isOf(loop); });
 }
 
-/// The list of the tiles of a type; if one of their loops hides keys, that one
-/// says how long tiles take.
-FailureOr<GPUWorkTiles> BatchConverter::emitList(TileType type) {
-  const GPUWorkTiles *checked = lists.empty() ? nullptr : &lists.front().second;
-  int64_t loops = countLoops(type, found.loops.size());
+/// The list of tiles; if one of their loops hides keys, that one says how long
+/// tiles take.
+LogicalResult BatchConverter::emitList(List &list) {
+  const GPUWorkTiles *checked = lists.empty() ? nullptr : &lists.front().work;
+  int64_t loops = countLoops(list, found.loops.size());
+  auto emit = [&](const TileWeights *weights) -> LogicalResult {
+    FailureOr<GPUWorkTiles> work =
+        WorkTilesBuilder(b, batch, list.type, list.parts, loops, checked,
+                         weights)
+            .emit();
+    if (failed(work))
+      return failure();
+    list.work = *work;
+    return success();
+  };
   for (ForTilesOp loop : found.loops) {
-    if (loop.getTileType() != type)
+    if (!list.isOf(loop))
       continue;
     TileLoopContext context{batch, /*work=*/{}, /*number=*/0, scratch};
     TileLoopConverter converter(b, loop, getSchedule(loop), context);
@@ -133,27 +149,28 @@ FailureOr<GPUWorkTiles> BatchConverter::emitList(TileType type) {
     std::optional<bool> byHead = converter.weighsByHead();
     if (!byHead)
       continue;
-    auto emit = [&](const TileEntry &entry) {
+    // Parts are of one length, whatever of them is hidden.
+    if (list.parts)
+      return loop.emitOpError("expected keys in one part beside a score region "
+                              "that hides keys on a GPU");
+    auto emitWeight = [&](const TileEntry &entry) {
       return converter.emitWeight(entry);
     };
-    TileWeights weights{*byHead, emit};
-    return WorkTilesBuilder(b, batch, type, loops, checked, &weights).emit();
+    TileWeights weights{*byHead, emitWeight};
+    return emit(&weights);
   }
-  return WorkTilesBuilder(b, batch, type, loops, checked,
-                          /*weights=*/nullptr)
-      .emit();
+  return emit(/*weights=*/nullptr);
 }
 
 LogicalResult BatchConverter::emitLists() {
   for (ForTilesOp loop : found.loops) {
-    TileType type = loop.getTileType();
-    if (type.getAxis() == Axis::Heads ||
-        llvm::is_contained(llvm::make_first_range(lists), type))
+    if (loop.getTileType().getAxis() == Axis::Heads ||
+        llvm::any_of(lists, [&](const List &list) { return list.isOf(loop); }))
       continue;
-    FailureOr<GPUWorkTiles> list = emitList(type);
-    if (failed(list))
+    List list{loop.getTileType(), getKeyParts(loop), /*work=*/{}};
+    if (failed(emitList(list)))
       return failure();
-    lists.push_back({type, *list});
+    lists.push_back(list);
   }
   if (lists.empty())
     return batch.op.emitOpError(
@@ -186,17 +203,52 @@ void BatchConverter::emitScratch(RowsOp rows) {
   scratch.map(rows.getRows(), memory);
 }
 
+GPUPartStates BatchConverter::emitStates(ForTilesOp loop, const List &list) {
+  Value items = index.mul(index.dim(list.work.list, 0), batch.op.getKvHeads());
+  Value rows = index.mul(items, list.parts->pairs);
+  auto parts = *loop.getBody()->getOps<ForPartsOp>().begin();
+  GPUPartStates states;
+  int64_t numbers = 0;
+  Type compute;
+  for (Value value : parts.getStates()) {
+    auto type = cast<RankedTensorType>(value.getType());
+    compute = type.getElementType();
+    Value memory;
+    if (int64_t columns = type.getDimSize(1); columns == 1)
+      ++numbers;
+    else
+      memory = memref::AllocOp::create(
+          b, MemRefType::get({ShapedType::kDynamic, 1, columns}, compute),
+          rows);
+    states.tiles.push_back(memory);
+  }
+  if (numbers > 0)
+    states.numbers = memref::AllocOp::create(
+        b, MemRefType::get({1, ShapedType::kDynamic, numbers}, compute), rows);
+  return states;
+}
+
 LogicalResult BatchConverter::convert(ForTilesOp loop) {
-  TileType type = loop.getTileType();
   size_t place = llvm::find(found.loops, loop) - found.loops.begin();
-  TileLoopContext context{batch, getList(type), countLoops(type, place),
-                          scratch};
-  if (type.getAxis() == Axis::Heads)
+  const List &list = getList(loop);
+  bool isOfHeads = loop.getTileType().getAxis() == Axis::Heads;
+  int64_t number = isOfHeads ? 0 : countLoops(list, place);
+  TileLoopContext context{batch, list.work, number, scratch};
+  if (isOfHeads)
     return convertHeadSums(b, loop, context);
+  GPUPartStates states;
+  if (list.parts) {
+    states = emitStates(loop, list);
+    context.states = &states;
+  }
   TileLoopConverter converter(b, loop, getSchedule(loop), context);
-  if (failed(converter.verify()))
+  if (failed(converter.verify()) || failed(converter.emit()))
     return failure();
-  return converter.emit();
+  states.tiles.push_back(states.numbers);
+  for (Value memory : states.tiles)
+    if (memory)
+      memref::DeallocOp::create(b, memory);
+  return success();
 }
 
 LogicalResult BatchConverter::convert() {
@@ -216,10 +268,10 @@ LogicalResult BatchConverter::convert() {
   b.setInsertionPointAfter(found.loops.back());
   for (RowsOp op : found.rows)
     memref::DeallocOp::create(b, scratch.lookup(op.getRows()));
-  for (const auto &[type, list] : lists) {
-    memref::DeallocOp::create(b, list.list);
-    memref::DeallocOp::create(b, list.count);
-  }
+  for (const List &list : lists)
+    for (Value memory : {list.work.list, list.work.count, list.work.firstParts})
+      if (memory)
+        memref::DeallocOp::create(b, memory);
   return success();
 }
 

@@ -72,6 +72,17 @@ Value varlen::emitUsed(IndexBuilder &index, Value used, Value s,
       .front();
 }
 
+Value KeyParts::emitCount(IndexBuilder &index, Value s, Value sequences,
+                          Value pairsOfSegment, Value keysOfSegment) const {
+  Value isFew = index.both(index.less(0, pairsOfSegment),
+                           index.lessEqual(pairsOfSegment, pairs));
+  // Nothing sees the keys past the last sequence.
+  Value hasParts = index.both(isFew, index.less(s, sequences));
+  Value one = index.constant(1);
+  Value count = index.max(index.ceilDiv(keysOfSegment, keys), one);
+  return index.select(hasParts, count, one);
+}
+
 //===----------------------------------------------------------------------===//
 // The list
 //===----------------------------------------------------------------------===//
@@ -88,6 +99,13 @@ WorkTilesBuilder::Sequence WorkTilesBuilder::sequence(Value s) {
   result.work = emitUsed(index, used, s, sequences, other);
   Value own = ofQueries ? index.mul(rows(result.q), group) : rows(result.k);
   result.tiles = index.ceilDiv(own, size);
+  if (!parts)
+    return result;
+  Value count = parts->emitCount(index, s, sequences, own, result.work);
+  Value hasParts = index.less(1, count);
+  result.tiles = index.select(hasParts, count, result.tiles);
+  result.work =
+      index.select(hasParts, index.constant(parts->keys), result.work);
   return result;
 }
 
@@ -279,7 +297,11 @@ void WorkTilesBuilder::emitTile(Value i, Value lane, Value sorted,
     Value tile = ofQueries
                      ? index.sub(index.sub(load(sorted, Tiles, segment), 1), i)
                      : index.sub(i, tilesBefore());
-    put(load(sorted, Number, segment), tile, i);
+    Value number = load(sorted, Number, segment);
+    put(number, tile, i);
+    if (parts)
+      emitIf(b, index.equal(tile, 0),
+             [&] { emitStore(i, work.firstParts, number); });
   });
 }
 
@@ -355,17 +377,23 @@ FailureOr<GPUWorkTiles> WorkTilesBuilder::emit() {
     status = func::CallOp::create(b, *getStatus, ValueRange{}).getResult(0);
     extents = checkExtents();
   }
-  // Each segment rounds up once; with bad cu_seqlens nothing is written.
+  // Each segment rounds up once, its tiles or its parts; with bad cu_seqlens
+  // nothing is written.
   segments = index.max(index.add(sequences, 1), 1);
   Value rows = ofQueries ? index.mul(tq, group) : tk;
   bound = index.add(index.div(rows, size), segments);
+  if (parts)
+    bound = index.add(bound, index.div(tk, parts->keys));
   auto allocate = [&](MemRefType type, ValueRange sizes) -> Value {
     return memref::AllocOp::create(b, type, sizes);
   };
   Value list = allocate(
       MemRefType::get({ShapedType::kDynamic, 2}, b.getI32Type()), bound);
   Value count = allocate(MemRefType::get({1 + loops}, b.getI64Type()), {});
-  GPUWorkTiles work{list, count};
+  GPUWorkTiles work{list, count, /*firstParts=*/Value()};
+  if (parts)
+    work.firstParts = allocate(
+        MemRefType::get({ShapedType::kDynamic}, b.getI32Type()), segments);
   table = allocate(
       MemRefType::get({2, NumFields, ShapedType::kDynamic}, b.getI64Type()),
       segments);

@@ -22,9 +22,26 @@ struct GPUBatch {
   Value sequences;
 };
 
+/// In which parts the keys of a sequence with few queries are: each is an item
+/// of its own. A sequence is one of these whatever the rest of the batch is.
+struct KeyParts {
+  /// Keys of a part, and pairs of a query and a head of the group that are few.
+  int64_t keys, pairs;
+
+  bool operator==(const KeyParts &other) const {
+    return keys == other.keys && pairs == other.pairs;
+  }
+  /// How many parts segment `s` has, which has so many pairs, and keys in use:
+  /// 1 if its keys are not in parts.
+  Value emitCount(IndexBuilder &index, Value s, Value sequences,
+                  Value pairsOfSegment, Value keysOfSegment) const;
+};
+
 /// A list in device memory, most work first. Row i < count[0] is (sequence,
-/// tile within the sequence); sequence N stands for the rows past the last
-/// sequence. The list is the same for every kv head, and so long that its
+/// tile within the sequence), or (sequence, part) if the sequence has parts,
+/// each of its one tile; those of a sequence follow each other, the last one
+/// first if they are tiles of queries. Sequence N stands for the rows past the
+/// last sequence. The list is the same for every kv head, and so long that its
 /// extent bounds the count for any cu_seqlens.
 struct GPUWorkTiles {
   /// memref<?x2xi32>.
@@ -33,6 +50,9 @@ struct GPUWorkTiles {
   /// is bad; and for each of N loops how many items its CTAs have taken, 0 at
   /// first.
   Value count;
+  /// memref<?xi32>: in which row the first part of a sequence that has parts
+  /// is; null if none can have any.
+  Value firstParts;
 };
 
 /// A tile of a list, of one kv head.

@@ -28,14 +28,15 @@ struct GPUFault {
 class WorkTilesBuilder {
 public:
   /// With `checked`, another list of the same batch, what that one's kernel
-  /// found holds. `loops` is how many loops there are over the list.
+  /// found holds. `loops` is how many loops there are over the list. Tiles with
+  /// weights have no `parts`.
   WorkTilesBuilder(ImplicitLocOpBuilder &b, const GPUBatch &batch,
-                   TileType tile, int64_t loops, const GPUWorkTiles *checked,
-                   const TileWeights *weights)
+                   TileType tile, std::optional<KeyParts> parts, int64_t loops,
+                   const GPUWorkTiles *checked, const TileWeights *weights)
       : b(b), index{b}, op(batch.op), group(op.getGroup()),
         ofQueries(tile.getAxis() == Axis::Queries), size(tile.getSize()),
-        loops(loops), checked(checked), weights(weights), tq(op.getTq()),
-        tk(op.getTk()), sequences(batch.sequences) {}
+        parts(parts), loops(loops), checked(checked), weights(weights),
+        tq(op.getTq()), tk(op.getTk()), sequences(batch.sequences) {}
 
   /// Fails, with an error at the batch, if a name of the runtime is taken.
   FailureOr<GPUWorkTiles> emit();
@@ -122,7 +123,9 @@ private:
   BatchOp op;
   Value group;
   bool ofQueries;
-  int64_t size, loops;
+  int64_t size;
+  std::optional<KeyParts> parts;
+  int64_t loops;
   const GPUWorkTiles *checked;
   const TileWeights *weights;
   Value tq, tk, sequences, status;

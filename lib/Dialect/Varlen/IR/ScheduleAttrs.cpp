@@ -163,7 +163,7 @@ LogicalResult GPUScheduleAttr::verify(EmitError error, int64_t warps,
                                       int64_t stages, int64_t ctas,
                                       int64_t slack, int64_t lag, int64_t rings,
                                       int64_t rescaleThreshold,
-                                      int64_t scoresFirst) {
+                                      int64_t scoresFirst, int64_t fewPart) {
   if (failed(verifyRange(error, "warps", warps, 1, kMaxWarps)))
     return failure();
   // A product takes 16 rows of one side and contracts over 16 of the other.
@@ -184,9 +184,15 @@ LogicalResult GPUScheduleAttr::verify(EmitError error, int64_t warps,
       failed(verifyRange(error, "rings", rings, 1, 2 - lag)) ||
       failed(verifyRange(error, "rescale_threshold", rescaleThreshold, 0,
                          kMaxRescaleThreshold)) ||
-      failed(verifyRange(error, "scores_first", scoresFirst, 0, 1)))
+      failed(verifyRange(error, "scores_first", scoresFirst, 0, 1)) ||
+      failed(verifyRange(error, "few_part", fewPart, 0, kMaxPartBlocks)))
     return failure();
   return verifyRange(error, "ctas", ctas, 1, kMaxCTAs);
+}
+
+/// Sequences of more queries have tiles enough for all CTAs.
+PartSizes GPUScheduleAttr::getPartSizes() const {
+  return {/*blocks=*/0, getFewPart()};
 }
 
 /// What every kernel of an attention needs.
@@ -263,6 +269,10 @@ LogicalResult GPUGradScheduleAttr::verify(EmitError error, GPUScheduleAttr dq,
   for (GPUScheduleAttr schedule : {dq, dk, dv})
     if (schedule && schedule.getRescaleThreshold() != 0)
       return error() << "expected a rescale_threshold of the forward only, got "
+                     << schedule;
+  for (GPUScheduleAttr schedule : {dq, dk, dv})
+    if (schedule && schedule.getFewPart() != 0)
+      return error() << "expected a few_part of the forward only, got "
                      << schedule;
   if (failed(verifyTileRows(error, "block_m of dq", dq.getBlockM(),
                             dq.getWarps())) ||

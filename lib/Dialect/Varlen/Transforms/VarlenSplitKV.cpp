@@ -35,7 +35,7 @@ static LogicalResult splitBlocks(ForBlocksOp loop, PatternRewriter &rewriter) {
   PartSizes sizes = getPartSizes(loop);
   OnlineInitOp init = loop.getBeginning();
   StepOpInterface step = loop.getStateStep();
-  if (!sizes.blocks || !init || !step)
+  if (!sizes.few || !init || !step)
     return failure();
   // Its operands are known once there is a region for it.
   OpBuilder unplaced(loop.getContext());

@@ -117,6 +117,18 @@ module attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 
 
 // -----
 
+// expected-error @below {{expected few_part from 0 to 65536, got -1}}
+module attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 3, ctas = 2, few_part = -1>} {}
+
+// -----
+
+// expected-error @below {{expected a few_part of the forward only, got #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2, few_part = 8>}}
+module attributes {s = #varlen.gpu_grad_schedule<
+  dq = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2>,
+  dk = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2, few_part = 8>>} {}
+
+// -----
+
 // expected-error @below {{expected a rescale_threshold of the forward only, got #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2, rescale_threshold = 8>}}
 module attributes {s = #varlen.gpu_grad_schedule<
   dq = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2, rescale_threshold = 8>,

@@ -407,7 +407,7 @@ func.func @no_columns(%q: memref<?x4x0xf32>, %t: !varlen.tile<queries(64)>) {
 
 func.func @parts_size(%t: !varlen.tile<queries(64)>, %a: tensor<4x4xf32>) {
   // expected-error@+1 {{attribute 'blocks' failed to satisfy constraint}}
-  %s = varlen.for_parts %p of %t blocks(0) few(4) : !varlen.tile<queries(64)> -> tensor<4x4xf32> {
+  %s = varlen.for_parts %p of %t blocks(-1) few(4) : !varlen.tile<queries(64)> -> tensor<4x4xf32> {
     %r = varlen.for_blocks %b of keys(64) meeting %p : !varlen.tile<queries(64)> iter_args(%x = %a) -> (tensor<4x4xf32>) {
       varlen.yield %x : tensor<4x4xf32>
     }

@@ -72,7 +72,30 @@ func.func @sizes(%batch: !varlen.batch, %q: memref<?x2x4xbf16>, %out: memref<?x2
 
 // -----
 
-// A schedule without parts, one for a GPU, none.
+// On a GPU the keys of few queries alone are in parts.
+
+#gpu = #varlen.gpu_schedule<warps = 1, block_m = 16, kv_block = 16, stages = 2, ctas = 1, few_part = 8>
+
+// CHECK-LABEL: @few
+// CHECK: varlen.for_parts %{{.*}} of %{{.*}} blocks(0) few(8)
+// CHECK: varlen.online_merge qk
+func.func @few(%batch: !varlen.batch, %qt: tensor<16x16xbf16>) {
+  varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #gpu} {
+    %acc0, %m0, %l0 = varlen.online_init qk scale 0.5 : tensor<16x16xf32>, tensor<16x1xf32>
+    %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)>
+        iter_args(%acc = %acc0, %m = %m0, %l = %l0) -> (tensor<16x16xf32>, tensor<16x1xf32>, tensor<16x1xf32>) {
+      %r:3 = varlen.online_attn qk at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
+          ins(%qt, %qt, %qt : tensor<16x16xbf16>, tensor<16x16xbf16>, tensor<16x16xbf16>)
+          outs(%acc, %m, %l : tensor<16x16xf32>, tensor<16x1xf32>, tensor<16x1xf32>) scale 0.5
+      varlen.yield %r#0, %r#1, %r#2 : tensor<16x16xf32>, tensor<16x1xf32>, tensor<16x1xf32>
+    }
+  }
+  return
+}
+
+// -----
+
+// A schedule without parts, one for a GPU without, none.
 
 #whole = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy, part = 0, few_part = 0>
 #gpu = #varlen.gpu_schedule<warps = 1, block_m = 16, kv_block = 16, stages = 2, ctas = 1>

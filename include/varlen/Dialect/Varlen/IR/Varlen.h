@@ -98,8 +98,8 @@ struct Role {
   Attribute schedule;
 };
 
-/// How many blocks a part of a tile has, and how many a part of a tile of few
-/// queries has; both 0 if there are no parts.
+/// How many blocks a part of a tile has, 0 if a tile has one part, and how many
+/// a part of a tile of few queries has; both 0 if there are no parts.
 struct PartSizes {
   int64_t blocks = 0, few = 0;
 };

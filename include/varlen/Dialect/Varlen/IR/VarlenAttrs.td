@@ -190,7 +190,7 @@ def Varlen_CPUScheduleAttr : Varlen_Attr<"CPUSchedule", "cpu_schedule", [
 //===----------------------------------------------------------------------===//
 
 def Varlen_GPUScheduleAttr : Varlen_Attr<"GPUSchedule", "gpu_schedule", [
-    DeclareAttrInterfaceMethods<Varlen_ScheduleAttrInterface>]> {
+    DeclareAttrInterfaceMethods<Varlen_ScheduleAttrInterface, ["getPartSizes"]>]> {
   let summary = "Tile sizes and pipeline depth of one attention on a GPU";
   let description = [{
     Put on `varlen.attn` as `varlen.schedule` by `varlen-assign-schedule`, used
@@ -207,7 +207,9 @@ def Varlen_GPUScheduleAttr : Varlen_Attr<"GPUSchedule", "gpu_schedule", [
     the others are read; a schedule with a lag has 1. In the forward, with a
     `rescale_threshold` accumulators are rescaled only where a maximum would be more than
     that, in units of log2, too small (see `varlen.online_attn`). Of gradients: with
-    `scores_first`, 1, the gradient of p is computed beside p, not before the scores.
+    `scores_first`, 1, the gradient of p is computed beside p, not before the scores. In the
+    forward, with a `few_part` the keys of a sequence with few queries are cut into parts of
+    that many kv blocks, which CTAs share, and whose states one more kernel merges (split-KV).
 
     ```mlir
     #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 2, ctas = 2>
@@ -225,23 +227,25 @@ def Varlen_GPUScheduleAttr : Varlen_Attr<"GPUSchedule", "gpu_schedule", [
     DefaultValuedParameter<"int64_t", "0",
       "log2 that a maximum may be too small">:$rescale_threshold,
     DefaultValuedParameter<"int64_t", "0",
-      "whether scores come before the gradient of p">:$scores_first);
+      "whether scores come before the gradient of p">:$scores_first,
+    DefaultValuedParameter<"int64_t", "0",
+      "kv blocks in a part of the keys of few queries">:$few_part);
   let assemblyFormat = [{
     `<` `warps` `=` $warps `,` `block_m` `=` $blockM `,` `kv_block` `=` $kvBlock
     `,` `stages` `=` $stages `,` `ctas` `=` $ctas
-    (`,` struct($slack, $lag, $rings, $rescale_threshold, $scores_first)^)? `>`
+    (`,` struct($slack, $lag, $rings, $rescale_threshold, $scores_first, $few_part)^)? `>`
   }];
   let genVerifyDecl = 1;
   let builders = [AttrBuilder<(ins "const ::mlir::varlen::GPUTiles &":$tiles), [{
     return $_get($_ctxt, tiles.warps, tiles.blockM, tiles.kvBlock, tiles.stages,
                  tiles.ctas, tiles.slack, tiles.lag, tiles.rings,
-                 tiles.rescaleThreshold, tiles.scoresFirst);
+                 tiles.rescaleThreshold, tiles.scoresFirst, tiles.fewPart);
   }]>];
   let extraClassDeclaration = [{
     ::mlir::varlen::GPUTiles getTiles() const {
       return {getWarps(), getBlockM(), getKvBlock(), getStages(),
               getCtas(),  getSlack(),  getLag(),     getRings(),
-              getRescaleThreshold(), getScoresFirst()};
+              getRescaleThreshold(), getScoresFirst(), getFewPart()};
     }
   }];
 }

@@ -145,7 +145,7 @@ def Varlen_ForPartsOp : Varlen_Op<"for_parts", [
   let summary = "A loop over parts of the blocks that a tile visits, each with a state";
   let description = [{
     The blocks that %t visits, in their order, are cut into parts of `blocks` blocks;
-    the last part may have fewer. The body runs once for each: %p is %t, with the
+    the last part may have fewer. With `blocks(0)` there is one part. The body runs once for each: %p is %t, with the
     blocks of one part. The one `varlen.for_blocks` of the body is for %p, and its results
     are the state of the part. If %t visits no block, there is one part without any.
 
@@ -174,7 +174,7 @@ def Varlen_ForPartsOp : Varlen_Op<"for_parts", [
   }];
   let arguments = (ins
     Varlen_TileType:$tile,
-    ConfinedAttr<I64Attr, [IntMinValue<1>, IntMaxValue<65536>]>:$blocks,
+    ConfinedAttr<I64Attr, [IntMinValue<0>, IntMaxValue<65536>]>:$blocks,
     ConfinedAttr<I64Attr, [IntMinValue<1>, IntMaxValue<65536>]>:$few);
   let results = (outs Variadic<Varlen_Tile>:$states);
   let regions = (region SizedRegion<1>:$region, SizedRegion<1>:$merge);

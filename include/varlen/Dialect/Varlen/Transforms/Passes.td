@@ -241,9 +241,9 @@ def VarlenSplitKV : Pass<"varlen-split-kv"> {
     `Varlen_ScheduleAttrInterface`), neither threads nor the batch: so results depend
     on neither.
 
-    A loop is left as it is if its schedule has no parts, as none for a GPU has, if its
-    state begins with something else than `varlen.online_init`, or if anything but one
-    step with a merge modifies the state.
+    A loop is left as it is if its schedule has no parts, as one for a GPU without a
+    `few_part`, if its state begins with something else than `varlen.online_init`, or if
+    anything but one step with a merge modifies the state.
 
     *Requires*: nothing. *Guarantees*: all other loops over the blocks that a tile of
     queries visits are split.
