@@ -13,17 +13,25 @@ AXES = {
     "sink": ("heads",),
 }
 AXES |= {f"d{name}": axes for name, axes in AXES.items()}
+# In place of these, of keys and values in pages.
+_PAGED = {
+    "k": ("pages", "page_rows", "kv_heads", "head_dim"),
+    "v": ("pages", "page_rows", "kv_heads", "v_head_dim"),
+}
 HEADS = ("heads", "kv_heads")
 ROWS = ("rows", "kv_rows")
 # What has an entry of each sequence, cu_seqlens one more.
 OFFSETS = ("cu_seqlens_q", "cu_seqlens_k")
 SEQUENCES = {name: ("sequences + 1",) for name in OFFSETS}
 SEQUENCES |= {name: ("sequences",) for name in ("seqused_q", "seqused_k", "q_offset")}
+SEQUENCES["block_table"] = ("sequences", "table_pages")
 
 
-def find_axes(name, captures):
+def find_axes(name, captures, paged=False):
     """Names of the axes of an operand or a result, for captures (name: what it is of); of a
-    table's entries there are as many as it likes."""
+    table's entries there are as many as it likes. `paged` has keys and values in pages."""
+    if paged and name in _PAGED:
+        return _PAGED[name]
     capture = name if name in captures else name.removeprefix("d")
     if of := captures.get(capture):
         return tuple(f"{capture}_entries" if x == "entries" else x for x in CAPTURES[of])
@@ -34,6 +42,12 @@ def explain(name, dim, axis, got, wanted, owner):
     """What is wrong with an extent that should be that of `axis` of another tensor."""
     if axis in ROWS:
         return f"{name} has {got} rows: expected {wanted}, as many as {owner}"
+    if axis == "pages":
+        return f"{name} has {got} pages: expected {wanted}, as many as {owner}"
+    if axis == "page_rows":
+        return f"expected {owner} and {name} to have the same rows in a page, got {wanted} and {got}"
+    if axis == "sequences + 1" and name == "block_table":
+        return f"block_table has {got} rows: expected {wanted - 1}, one for each sequence"
     if axis == "sequences + 1" and name == "cu_seqlens_k":
         return f"{owner} has {wanted} entries and {name} {got}: expected the same number"
     if axis == "sequences + 1":

@@ -19,16 +19,17 @@ class ExtentRule(NamedTuple):
 
 
 # Whose first extents others have, where types leave them open.
-_OWNERS = {"rows": "q", "kv_rows": "k", "sequences + 1": "cu_seqlens_q"}
+_OWNERS = {"rows": "q", "kv_rows": "k", "pages": "k", "sequences + 1": "cu_seqlens_q"}
 
 
 def find_rules(names, captures):
     """The ExtentRules of tensors with these names, for what does not wait for kernels to find
     a broken one."""
     places = {name: i for i, name in enumerate(names)}
+    paged = "block_table" in places
     rules = []
     for name, place in places.items():
-        for dim, axis in enumerate(find_axes(name, captures)):
+        for dim, axis in enumerate(find_axes(name, captures, paged)):
             more = axis == "sequences"
             owner = _OWNERS.get("sequences + 1" if more else axis)
             if owner is not None and owner != name:
@@ -44,5 +45,6 @@ def check_extents(shapes, captures):
         name, owner = names[rule.tensor], names[rule.owner]
         got, wanted = shapes[name][rule.dim], shapes[owner][0]
         if isinstance(got, int) and isinstance(wanted, int) and got + rule.more != wanted:
-            axis = "sequences + 1" if rule.more else find_axes(name, captures)[rule.dim]
+            axes = find_axes(name, captures, "block_table" in shapes)
+            axis = "sequences + 1" if rule.more else axes[rule.dim]
             raise ValueError(explain(name, rule.dim, axis, got, wanted, owner))

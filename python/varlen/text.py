@@ -29,10 +29,10 @@ def _tensor(*shape, element, buffers=False):
 
 def _types(
     *, dtype, heads, kv_heads, head_dim, v_head_dim, sink, seqused_q, seqused_k,
-    q_offset, tq, tk, sequences, index, buffers=False, score=None,
+    q_offset, tq, tk, sequences, index, buffers=False, score=None, page=None,
 ):  # fmt: skip
     """The types of an attention's operands, those that there are, and of its
-    results."""
+    results. With a `page`, keys and values are in pages of that many rows."""
 
     def tensor(*shape, element=dtype):
         return _tensor(*shape, element=element, buffers=buffers)
@@ -41,12 +41,13 @@ def _types(
     v_head_dim = head_dim if v_head_dim is None else v_head_dim
     entries = None if sequences is None else sequences + 1
     compute = "f64" if dtype == "f64" else "f32"
+    rows = (tk,) if page is None else (None, page)
     operands = {
         "q": tensor(tq, heads, head_dim),
-        "k": tensor(tk, kv_heads, head_dim),
-        "v": tensor(tk, kv_heads, v_head_dim),
+        "k": tensor(*rows, kv_heads, head_dim),
+        "v": tensor(*rows, kv_heads, v_head_dim),
         "cu_seqlens_q": tensor(entries, element=index),
-        "cu_seqlens_k": tensor(entries, element=index),
+        "cu_seqlens_k": tensor(entries, element=index) if page is None else None,
         "seqused_q": tensor(sequences, element=index) if seqused_q else None,
         "seqused_k": tensor(sequences, element=index) if seqused_k else None,
         "q_offset": tensor(sequences, element=index) if q_offset else None,
@@ -57,6 +58,7 @@ def _types(
         operands[capture] = tensor(
             *(extents[extent] for extent in CAPTURES[of]), element=compute
         )
+    operands["block_table"] = None if page is None else tensor(sequences, None, element="i32")
     results = {
         "out": tensor(tq, heads, v_head_dim),
         "lse": tensor(heads, tq, element=compute),
@@ -114,11 +116,13 @@ def attn(
     window=(-1, -1), alignment="bottom_right", scale=None, sink=False,
     seqused_q=False, seqused_k=False, q_offset=False, tq=None, tk=None,
     sequences=None, index="i32", same_cu=False, lse=True, name="attention",
-    buffers=False, score=None,
+    buffers=False, score=None, page=None,
 ):  # fmt: skip
     """A module with one function. Its arguments are named q, k, v, cu_seqlens_q,
     cu_seqlens_k (with same_cu only cu_seqlens_q), seqused_q, seqused_k, q_offset
-    and sink, those that there are; its results out and lse.
+    and sink, those that there are; its results out and lse. With a `page` keys and
+    values are in pages of that many rows, there is no cu_seqlens_k, and a block_table
+    is the last argument.
 
     Extents that are None are dynamic (tq, tk, sequences: by default); head_dim
     and heads may be None too. `sink` and the seqused and offset flags say which
@@ -130,7 +134,7 @@ def attn(
         dtype=dtype, heads=heads, kv_heads=kv_heads, head_dim=head_dim,
         v_head_dim=v_head_dim, sink=sink, seqused_q=seqused_q, seqused_k=seqused_k,
         q_offset=q_offset, tq=tq, tk=tk, sequences=sequences, index=index,
-        buffers=buffers, score=score,
+        buffers=buffers, score=score, page=page,
     )  # fmt: skip
     return attn_function(
         types, results, window=window, alignment=alignment, scale=scale,

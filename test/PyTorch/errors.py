@@ -21,7 +21,7 @@ def refused(kind, words, *arguments, **options):
 
 
 fails(TypeError, "devices: expected some of cpu, cuda, got 5", lambda: install(devices=5))
-# Heads, windows, scales and pages.
+# Heads, windows and scales.
 refused(
     ValueError, "Expect query and key/value to have the same number of heads but got Hq=4 and "
     "Hkv=2. Try setting enable_gqa=True for GQA.", q, k[:, :2], v[:, :2],
@@ -33,7 +33,6 @@ refused(
 refused(ValueError, "window_size must have length 2, got 3", window_size=(1, 2, 3))
 for scale in (0.0, -1.0, float("nan")):
     refused(ValueError, f"scale must be greater than 0, got {scale}", scale=scale)
-refused(NotImplementedError, "block_table", block_table=torch.zeros(2, 1, dtype=torch.int32))
 refused(ValueError, "expected cu_seq_k", q, k, v, cu, None)
 
 # What is no tensor, number or score, before the dispatcher prints all of it.
@@ -221,14 +220,6 @@ assert torch.equal(result[0], same)
 near = flash_attn_varlen_func(many, few, few, cu, cu, 9, 9, 0.0, 0.3, True, (3, 3))
 same = varlen_attn(many, few, few, cu, cu, scale=0.3, window_size=(3, 0), enable_gqa=True)
 assert torch.equal(near, same)
-for name, value in {
-    "block_table": cu,
-}.items():  # fmt: skip
-    fails(
-        NotImplementedError,
-        name,
-        lambda o={name: value}: flash_attn_varlen_func(*arguments, **o),
-    )
 for options, words in (
     ({"softcap": -1.0}, "softcap: expected 0 or more, got -1.0"),
     ({"alibi_slopes": torch.ones(())}, f"alibi_slopes: expected a tensor of torch.float32 on {q.device} and of shape (4,) or (2, 4)"),

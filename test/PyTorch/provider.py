@@ -147,15 +147,9 @@ with torch.no_grad():
     assert torch.equal(out, varlen_attn(q, *packed, cu, offsets([3, 0, 1]), 9, 3))
 fails(RuntimeError, "seqused_k is an inference-only parameter", lambda: call(seqused_k=used))
 
-# What is not offered, and what is wrong.
-table = torch.zeros(3, 1, dtype=torch.int32)
-pages = torch.zeros(1, 8, 4, 16)
+# What is wrong.
 for function in (varlen_attn, lambda *a, **o: varlen_attn_out(torch.empty(13, 4, 16), *a, **o)):
     with torch.no_grad():
-        fails(
-            NotImplementedError, "block_table",
-            lambda f=function: f(q, pages, pages, cu, None, 9, 9, seqused_k=used, block_table=table),
-        )  # fmt: skip
         fails(
             ValueError,
             "cu_seqlens_q[2] = 3",

@@ -10,6 +10,7 @@ import torch.distributed as dist
 import torch.multiprocessing
 from device import ON_CUDA, skip
 from packed import fails, offsets
+from paged import to_pages
 from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -120,6 +121,30 @@ def offset_placed(mesh, x):
     return distribute_tensor(x, mesh, [Replicate()] * mesh.ndim)
 
 
+def check_pages(mesh):
+    """Keys in pages, with heads or rows of q on each process."""
+    torch.manual_seed(0)
+    lengths = [9, 15]
+    q, k, v = (torch.randn(shape) for shape in ((21, 4, 32), (24, 2, 32), (24, 2, 16)))
+    k, v, table, used = to_pages(k, v, lengths, 4)
+    whole = [Replicate()]
+    for splits in (([Shard(1)], [Shard(2)]), ([Shard(1)], whole), ([Shard(0)], whole), (whole, [Shard(2)])):
+        placed = [
+            distribute_tensor(x, mesh, placement)
+            for x, placement in ((q, splits[0]), (k, splits[1]), (v, splits[1]), (offsets([7, 13]), whole), (used, whole), (table, whole))
+        ]  # fmt: skip
+
+        def attend(q, k, v, cu, used, table):
+            return varlen_attn(
+                q, k, v, cu, None, is_causal=True, enable_gqa=True, seqused_k=used, block_table=table
+            )
+
+        found = attend(*placed)
+        assert torch.equal(found.full_tensor(), attend(q, k, v, offsets([7, 13]), used, table))
+        wanted = Shard(0) if splits[0] == [Shard(0)] else Shard(1)
+        assert found.placements == (wanted,)
+
+
 def work(rank, path):
     torch.set_num_threads(1)
     if ON_CUDA:
@@ -156,6 +181,8 @@ def work(rank, path):
     both = dist.device_mesh.init_device_mesh("cuda" if ON_CUDA else "cpu", (PROCESSES, 1))
     check_rows(both, [(Shard(0), Shard(1))] * 3 + [(Replicate(), Shard(0))], window_size=(4, 0))
     check_row_errors(mesh)
+    if not ON_CUDA:
+        check_pages(mesh)
 
     with torch.no_grad():
         out = distribute_tensor(torch.zeros(20, 4, 16), mesh, [Shard(1)])

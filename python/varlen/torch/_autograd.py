@@ -105,10 +105,17 @@ def _refuse_tangents(*arguments):
             raise NotImplementedError("varlen::attn: forward-mode derivatives are not offered")
 
 
+def refuse_gradient_of_pages():
+    raise NotImplementedError(
+        "varlen::attn: block_table is an inference-only parameter: expected tensors that need no "
+        "gradient, as keys in pages have none; use torch.no_grad() or detach()"
+    )
+
+
 def _attn_autograd(
     keyset, q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k=None, sink=None,
     left=-1, right=-1, scale=None, score="", captures=None, seqused_q=None, q_offset=None,
-    chunk=None,
+    chunk=None, block_table=None,
 ):  # fmt: skip
     if forward_ad._current_level >= 0:
         _refuse_tangents(q, k, v, sink, captures)
@@ -119,13 +126,15 @@ def _attn_autograd(
         or (sink is not None and sink.requires_grad)
         or (captures and any(capture.requires_grad for capture in captures))
     ):
+        if block_table is not None:
+            refuse_gradient_of_pages()
         return _apply(
             VarlenAttn, keyset, q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, seqused_q,
             q_offset, left, right, scale, score, chunk, *(captures or ()),
         )  # fmt: skip
     arguments = (
         q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, left, right, scale, score,
-        captures, seqused_q, q_offset, chunk,
+        captures, seqused_q, q_offset, chunk, block_table,
     )  # fmt: skip
     return _below_autograd(attn, attn_on_device, keyset, arguments)
 

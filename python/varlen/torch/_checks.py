@@ -14,6 +14,7 @@ _ORDER = ("q", "k", "v", "cu_seqlens_q", "cu_seqlens_k")
 _POSITIVE = {
     "heads": "heads of q", "kv_heads": "heads of k", "head_dim": "head_dim of q",
     "v_head_dim": "head_dim of v", "sequences + 1": "entries of cu_seqlens",
+    "page_rows": "rows in a page of k",
 }  # fmt: skip
 
 
@@ -22,19 +23,24 @@ def check(named):
     go together. Of values in tensors it knows nothing."""
     tensors, captures = name_tensors(named)
     q, k, v = (tensors[name] for name in "qkv")
-    if not q.dim() == k.dim() == v.dim() == 3:
+    paged = "block_table" in tensors
+    if not (q.dim() == 3 and k.dim() == v.dim() == 3 + paged):
         shapes = [tuple(x.shape) for x in (q, k, v)]
-        raise ValueError(
-            "expected q, k and v of rank 3 (rows, heads, head_dim), got shapes "
-            f"{shapes[0]}, {shapes[1]} and {shapes[2]}"
-        )
+        wanted = "q, k and v of rank 3 (rows, heads, head_dim)"
+        if paged:
+            wanted = (
+                "q of rank 3 (rows, heads, head_dim), and k and v of rank 4 (pages, rows, heads, "
+                "head_dim)"
+            )
+        raise ValueError(f"expected {wanted}, got shapes {shapes[0]}, {shapes[1]} and {shapes[2]}")
+    _check_keys(tensors, paged)
     if q.dtype not in _FLOATS:
         raise ValueError(f"expected q, k and v of {_either(_FLOATS)}, got {q.dtype}")
     index = tensors["cu_seqlens_q"].dtype
     if index not in _INTEGERS:
         raise ValueError(f"expected cu_seqlens of {_either(_INTEGERS)}, got {index}")
     for name, tensor in tensors.items():
-        axes = find_axes(name, captures)
+        axes = find_axes(name, captures, paged)
         dtype = _dtype_of(name, axes, q.dtype, index, captures)
         if tensor.dtype != dtype or tensor.dim() != len(axes):
             raise ValueError(
@@ -45,9 +51,19 @@ def check(named):
             raise ValueError(
                 f"{name}: expected a tensor on {q.device}, as q is, got one on {tensor.device}"
             )
-    _check_extents(tensors, captures)
+    _check_extents(tensors, captures, paged)
     left, right = named["left"], named["right"]
     check_options((left, right), named["chunk"], "bottom_right", named["scale"])
+
+
+def _check_keys(tensors, paged):
+    """That what says where keys are is there."""
+    if not paged and "cu_seqlens_k" not in tensors:
+        raise ValueError("expected cu_seqlens_k, or a block_table, got neither")
+    if paged and "cu_seqlens_k" in tensors:
+        raise ValueError("cu_seqlens_k: expected None beside a block_table")
+    if paged and "seqused_k" not in tensors:
+        raise ValueError("expected seqused_k with a block_table, got none")
 
 
 def _either(dtypes):
@@ -56,17 +72,20 @@ def _either(dtypes):
 
 
 def _dtype_of(name, axes, dtype, index, captures):
+    if name == "block_table":
+        return torch.int32
     if axes[0].startswith("sequences"):
         return index
     is_sum = name in captures or name.removeprefix("d") in ("lse", "sink")
     return torch.float32 if is_sum and dtype != torch.float64 else dtype
 
 
-def _check_extents(tensors, captures):
+def _check_extents(tensors, captures, paged):
     extents, owners = {}, {}
-    names = [*_ORDER, *(name for name in tensors if name not in _ORDER)]
-    for name in names:
-        for d, (axis, extent) in enumerate(zip(find_axes(name, captures), tensors[name].shape)):
+    first = [name for name in _ORDER if name in tensors]
+    for name in [*first, *(name for name in tensors if name not in first)]:
+        axes = find_axes(name, captures, paged)
+        for d, (axis, extent) in enumerate(zip(axes, tensors[name].shape)):
             if axis == "sequences":
                 axis, extent = "sequences + 1", extent + 1
             if axis not in extents:
@@ -77,7 +96,8 @@ def _check_extents(tensors, captures):
                 lambda: explain(name, d, axis, tensors[name].shape[d], extents[axis], owners[axis]),
             )
     for axis, what in _POSITIVE.items():
-        _require(extents[axis] > 0, lambda: f"expected positive {what}, got {extents[axis]}")
+        extent = extents.get(axis, 1)
+        _require(extent > 0, lambda: f"expected positive {what}, got {extent}")
     heads, kv_heads = extents["heads"], extents["kv_heads"]
     _require(
         heads % kv_heads == 0,

@@ -32,10 +32,10 @@ def _explained(op):
 def _geometry(
     q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale, score, seqused_q, q_offset, chunk
 ):  # fmt: skip
-    """The arguments of _kernels.forward."""
+    """The arguments of _kernels.backward, and but for the last one of _kernels.forward."""
     _, heads, head_dim = q.shape
-    _, kv_heads, _ = k.shape
-    _, _, value_dim = v.shape
+    *_, kv_heads, _ = k.shape
+    *_, value_dim = v.shape
     if chunk is not None and (left, right) != (-1, -1):
         raise ValueError(f"expected window or chunk, got both: {(left, right)}, {chunk}")
     return (
@@ -61,20 +61,41 @@ def _operands(first, seqused_q, seqused_k, q_offset, sink, captures):
     return first
 
 
-@_explained(attn)
-def attn_on_device(
-    q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k=None, sink=None,
-    left=-1, right=-1, scale=None, score="", captures=None, seqused_q=None, q_offset=None,
-    chunk=None,
+def _find_forward(
+    q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, left, right, scale, score, captures,
+    seqused_q, q_offset, chunk, block_table,
 ):  # fmt: skip
+    """The kernel of out and lse, and its operands."""
     geometry = _geometry(
         q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale, score, seqused_q, q_offset,
         chunk,
     )  # fmt: skip
-    kernel = _kernels.forward(*geometry)
+    first, page = [q, k, v, cu_seqlens_q], None
+    if block_table is None:
+        first.append(cu_seqlens_k)
+    else:
+        _, page, *_ = k.shape
+    # check has the words.
+    if (cu_seqlens_k is None) != (page is not None) or (page is not None and seqused_k is None):
+        raise ValueError("expected cu_seqlens_k, or seqused_k and a block_table")
+    operands = _operands(first, seqused_q, seqused_k, q_offset, sink, captures)
+    if block_table is not None:
+        operands.append(block_table)
+    return _kernels.forward(*geometry, page), operands
+
+
+@_explained(attn)
+def attn_on_device(
+    q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k=None, sink=None,
+    left=-1, right=-1, scale=None, score="", captures=None, seqused_q=None, q_offset=None,
+    chunk=None, block_table=None,
+):  # fmt: skip
+    kernel, operands = _find_forward(
+        q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, left, right, scale, score, captures,
+        seqused_q, q_offset, chunk, block_table,
+    )  # fmt: skip
     results = out, lse = new_results(q, v)
-    first = [q, k, v, cu_seqlens_q, cu_seqlens_k]
-    kernel([*_operands(first, seqused_q, seqused_k, q_offset, sink, captures), out, lse])
+    kernel([*operands, out, lse])
     return results
 
 
@@ -82,18 +103,16 @@ def attn_on_device(
 def attn_out_on_device(
     out, q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k=None, sink=None,
     left=-1, right=-1, scale=None, score="", captures=None, seqused_q=None, q_offset=None,
-    chunk=None,
+    chunk=None, block_table=None,
 ):  # fmt: skip
-    geometry = _geometry(
-        q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale, score, seqused_q, q_offset,
-        chunk,
+    kernel, operands = _find_forward(
+        q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, left, right, scale, score, captures,
+        seqused_q, q_offset, chunk, block_table,
     )  # fmt: skip
-    kernel = _kernels.forward(*geometry)
     if out.dim() != 3 or out.size(0) != q.size(0):
         raise ValueError("expected an out with q's rows")  # check has the words
     lse = new_lse(q)
-    first = [q, k, v, cu_seqlens_q, cu_seqlens_k]
-    kernel([*_operands(first, seqused_q, seqused_k, q_offset, sink, captures), out, lse])
+    kernel([*operands, out, lse])
     return lse
 
 

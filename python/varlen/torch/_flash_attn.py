@@ -9,8 +9,8 @@ from . import _ops
 from ._dropout import add_dropout
 from ._functions import (
     check_dense, check_layouts, check_lists, check_number, check_optional, check_tensors,
-    name_optional,
-    read_chunk, read_scale, read_score, read_sides, refuse_layout, refuse_pages,
+    name_keys, name_optional, read_chunk, read_pages, read_scale, read_score, read_sides,
+    refuse_layout,
 )  # fmt: skip
 
 
@@ -19,7 +19,7 @@ def flash_attn_varlen_func(
     k: torch.Tensor,
     v: torch.Tensor,
     cu_seqlens_q: torch.Tensor,
-    cu_seqlens_k: torch.Tensor,
+    cu_seqlens_k: torch.Tensor | None,
     max_seqlen_q: int | None = None,
     max_seqlen_k: int | None = None,
     dropout_p: float = 0.0,
@@ -50,16 +50,25 @@ def flash_attn_varlen_func(
     with `causal`: a query sees the keys of its chunk of that many, 0 is no chunk; the sink of
     each head, (Hq) of any float type, `learnable_sink` or `s_aux`.
 
-    `dropout_p`, with a seed from PyTorch's generator, is `varlen_attn`'s.
+    `dropout_p`, with a seed from PyTorch's generator, is `varlen_attn`'s, and so is `block_table`:
+    beside one `seqused_k`, or where there is none `cu_seqlens_k`, says how many keys a sequence
+    has.
 
-    Raises NotImplementedError for block_table, and a chunk that is not causal or has
-    a window."""
+    Raises NotImplementedError for a gradient of keys in pages, and a chunk that is not causal or
+    has a window."""
     check_tensors(q=q, k=k, v=v, cu_seqlens_q=cu_seqlens_q)
-    if q.dim() != 3 or k.dim() != 3 or cu_seqlens_q.dim() != 1:
-        refuse_layout(cu_seqlens_q, q=q, k=k, v=v)
+    rank = 3 if block_table is None else 4
+    if q.dim() != 3 or k.dim() != rank or cu_seqlens_q.dim() != 1:
+        refuse_layout(cu_seqlens_q, rank, q=q, k=k, v=v)
     check_number("dropout_p", dropout_p)
-    refuse_pages(cu_seqlens_k, block_table)
-    check_tensors(cu_seqlens_k=cu_seqlens_k)
+    if block_table is not None and seqused_k is None and cu_seqlens_k is not None:
+        check_dense(cu_seqlens_k=cu_seqlens_k)
+        if cu_seqlens_k.dim() != 1:
+            refuse_layout(cu_seqlens_k, rank, q=q, k=k, v=v)
+        seqused_k = cu_seqlens_k.diff()
+    cu_seqlens_k = read_pages(cu_seqlens_k, seqused_k, block_table)
+    where = name_keys(cu_seqlens_k, block_table, "cu_seqlens_k")
+    check_tensors(**where)
     left, right = read_sides(window_size)
     if causal is not False:
         causal = as_flag("causal", causal)
@@ -84,11 +93,11 @@ def flash_attn_varlen_func(
         score = read_score(score, captures, q) or ("", None)
         out, lse = _ops.attn(
             q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, left, right, scale, *score,
-            seqused_q, None, chunk,
+            seqused_q, None, chunk, block_table,
         )  # fmt: skip
     except Exception:
         check_layouts(
-            q=q, k=k, v=v, cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k,
+            q=q, k=k, v=v, cu_seqlens_q=cu_seqlens_q, **where,
             **name_optional(seqused_q, seqused_k, None, sink, ()),
         )  # fmt: skip
         raise

@@ -52,20 +52,27 @@ def _read(tensor):
 
 def _find_sequences(named):
     """(queries, keys, offset) of each sequence."""
+    # Those with entries of sequences.
     names = ("cu_seqlens_q", "cu_seqlens_k", "seqused_q", "seqused_k", "q_offset")
     values = {name: _read(named[name]) for name in names if named[name] is not None}
     if any(numbers is None for numbers in values.values()):
         # The most that it can be, as PyTorch's formula has it: all rows in one sequence.
-        return [(named["q"].shape[0], named["k"].shape[0], 0)]
-    lengths = [
-        [y - x for x, y in zip(values[name], values[name][1:])]
-        for name in ("cu_seqlens_q", "cu_seqlens_k")
-    ]
-    nothing = [0] * len(lengths[0])
-    return zip(
-        values.get("seqused_q", lengths[0]), values.get("seqused_k", lengths[1]),
-        values.get("q_offset", nothing), strict=True,
-    )  # fmt: skip
+        return [(named["q"].shape[0], _count_rows(named), 0)]
+
+    def find_lengths(side):
+        if (used := values.get(f"seqused_{side}")) is not None:
+            return used
+        cu = values[f"cu_seqlens_{side}"]
+        return [y - x for x, y in zip(cu, cu[1:])]
+
+    queries, keys = find_lengths("q"), find_lengths("k")
+    return zip(queries, keys, values.get("q_offset", [0] * len(queries)), strict=True)
+
+
+def _count_rows(named):
+    """The most keys that a sequence can have."""
+    k, table = named["k"], named.get("block_table")
+    return k.shape[0] if table is None else table.shape[1] * k.shape[1]
 
 
 def _count(named, qk_products, pv_products):
@@ -73,7 +80,7 @@ def _count(named, qk_products, pv_products):
     window = (named["left"], named["right"]) if chunk is None else chunk
     pairs = sum(count_pairs(*sequence, window) for sequence in _find_sequences(named))
     _, heads, head_dim = named["q"].shape
-    return 2 * pairs * heads * (qk_products * head_dim + pv_products * named["v"].shape[2])
+    return 2 * pairs * heads * (qk_products * head_dim + pv_products * named["v"].shape[-1])
 
 
 # Products of the gradients: scores once more, and dq and dk; dv, and the gradient of weights.

@@ -29,7 +29,7 @@ def varlen_attn(
     key: torch.Tensor,
     value: torch.Tensor,
     cu_seq_q: torch.Tensor,
-    cu_seq_k: torch.Tensor,
+    cu_seq_k: torch.Tensor | None,
     max_q: int | None = None,
     max_k: int | None = None,
     is_causal: bool = False,
@@ -72,6 +72,11 @@ def varlen_attn(
             count.
         q_offset: (N,), the dtype of cu_seq_k: is added to the positions of queries.
         chunk: a query sees the keys up to its own that are in its chunk of that many.
+        block_table: (N, pages), int32: keys and values are in pages. key is (P, page, Hkv, D) and
+            value (P, page, Hkv, Dv); key j of sequence s is row j % page of page
+            block_table[s, j // page]. seqused_k, of the dtype of cu_seq_q, says how many keys a
+            sequence has, and cu_seq_k is not read. No other entry or row is read, and there is
+            no gradient.
         num_splits: not needed: results never depend on the batch.
         sink: (Hq,), float32, for float64 queries float64: exp(sink) is added to the
             sum of each softmax of a head.
@@ -93,9 +98,10 @@ def varlen_attn(
 
     Raises:
         TypeError: what is no tensor, number or score where one is expected.
-        ValueError: shapes, dtypes, scale, cu_seq or captures that do not go together.
-        NotImplementedError: a block_table.
+        ValueError: shapes, dtypes, scale, cu_seq, block_table or captures that do not go together.
+        NotImplementedError: a gradient of keys in pages.
     """
+    cu_seq_k = read_pages(cu_seq_k, seqused_k, block_table)
     arguments = _check(
         query, key, value, cu_seq_q, cu_seq_k, is_causal, scale, window_size, enable_gqa,
         block_table, chunk,
@@ -107,13 +113,14 @@ def varlen_attn(
             score, captures = _add_dropout(
                 score, captures, dropout_p, seed, sequence_ids, query, "cu_seq_q", cu_seq_q
             )
-        options = read_options(score, captures, query, seqused_q, q_offset, chunk)
+        options = read_options(score, captures, query, seqused_q, q_offset, chunk, block_table)
         out, lse = _ops.attn(
             query, key, value, cu_seq_q, cu_seq_k, seqused_k, sink, *arguments, *options
         )
     except Exception:
         check_layouts(
-            query=query, key=key, value=value, cu_seq_q=cu_seq_q, cu_seq_k=cu_seq_k,
+            query=query, key=key, value=value, cu_seq_q=cu_seq_q,
+            **name_keys(cu_seq_k, block_table),
             **name_optional(seqused_q, seqused_k, q_offset, sink, captures),
         )  # fmt: skip
         raise
@@ -126,7 +133,7 @@ def varlen_attn_out(
     key: torch.Tensor,
     value: torch.Tensor,
     cu_seq_q: torch.Tensor,
-    cu_seq_k: torch.Tensor,
+    cu_seq_k: torch.Tensor | None,
     max_q: int | None = None,
     max_k: int | None = None,
     is_causal: bool = False,
@@ -153,6 +160,7 @@ def varlen_attn_out(
     if not isinstance(out, Tensor):
         check_tensors(out=out)
     refuse_negative_view("out", out)
+    cu_seq_k = read_pages(cu_seq_k, seqused_k, block_table)
     arguments = _check(
         query, key, value, cu_seq_q, cu_seq_k, is_causal, scale, window_size, enable_gqa,
         block_table, chunk,
@@ -164,13 +172,14 @@ def varlen_attn_out(
             score, captures = _add_dropout(
                 score, captures, dropout_p, seed, sequence_ids, query, "cu_seq_q", cu_seq_q
             )
-        options = read_options(score, captures, query, seqused_q, q_offset, chunk)
+        options = read_options(score, captures, query, seqused_q, q_offset, chunk, block_table)
         lse = _ops.attn_out(
             out, query, key, value, cu_seq_q, cu_seq_k, seqused_k, sink, *arguments, *options
         )
     except Exception:
         check_layouts(
-            out=out, query=query, key=key, value=value, cu_seq_q=cu_seq_q, cu_seq_k=cu_seq_k,
+            out=out, query=query, key=key, value=value, cu_seq_q=cu_seq_q,
+            **name_keys(cu_seq_k, block_table),
             **name_optional(seqused_q, seqused_k, q_offset, sink, captures),
         )  # fmt: skip
         raise
@@ -189,23 +198,24 @@ def _check(
 ):  # fmt: skip
     """Refuses what torch.nn.attention.varlen refuses, in its words; returns the bounds
     of the window and the scale."""
-    refuse_pages(cu_seq_k, block_table)
     # The dispatcher would print what is no tensor, all of it.
     if not (
         isinstance(query, Tensor)
         and isinstance(key, Tensor)
         and isinstance(value, Tensor)
         and isinstance(cu_seq_q, Tensor)
-        and isinstance(cu_seq_k, Tensor)
+        and isinstance(cu_seq_k if block_table is None else block_table, Tensor)
     ):
         check_tensors(
-            query=query, key=key, value=value, cu_seq_q=cu_seq_q, cu_seq_k=cu_seq_k
-        )
-    if query.dim() != 3 or key.dim() != 3 or value.dim() != 3 or query.is_nested:
-        refuse_layout(cu_seq_q, query=query, key=key, value=value)
+            query=query, key=key, value=value, cu_seq_q=cu_seq_q,
+            **name_keys(cu_seq_k, block_table),
+        )  # fmt: skip
+    rank = 3 if block_table is None else 4
+    if query.dim() != 3 or key.dim() != rank or value.dim() != rank or query.is_nested:
+        refuse_layout(cu_seq_q, rank, query=query, key=key, value=value)
     if type(enable_gqa) is not bool:
         enable_gqa = as_flag("enable_gqa", enable_gqa)
-    heads, kv_heads = query.shape[1], key.shape[1]
+    heads, kv_heads = query.shape[1], key.shape[rank - 2]
     if not enable_gqa and heads != kv_heads:
         raise ValueError(
             "Expect query and key/value to have the same number of heads but got "
@@ -282,28 +292,39 @@ def check_layouts(**named):
             raise ValueError(f"{name}: expected a dense tensor, got {kind}")
 
 
-def refuse_layout(cu_seqlens, **named):
-    """Says what is wrong with queries, keys and values, which are not all of rank 3, or else
-    with cu_seqlens."""
+def refuse_layout(cu_seqlens, rank=3, **named):
+    """Says what is wrong with queries, keys and values, which are not all of rank 3, or keys and
+    values of rank 4 where they are in pages, or else with cu_seqlens."""
     check_layouts(**named, cu_seqlens=cu_seqlens)
-    if any(x.dim() != 3 for x in named.values()):
+    first, *others = named
+    if any(x.dim() != (3 if name == first else rank) for name, x in named.items()):
         shapes = ", ".join(f"{name} {tuple(x.shape)}" for name, x in named.items())
-        raise ValueError(
-            f"expected {', '.join(named)} of rank 3 (rows, heads, head_dim), got shapes {shapes}"
-        )
+        wanted = f"{', '.join(named)} of rank 3 (rows, heads, head_dim)"
+        if rank == 4:
+            wanted = (
+                f"{first} of rank 3 (rows, heads, head_dim), and {', '.join(others)} of rank 4 "
+                "(pages, rows, heads, head_dim)"
+            )
+        raise ValueError(f"expected {wanted}, got shapes {shapes}")
     raise ValueError(
         f"cu_seqlens: expected a tensor of rank 1, got shape {tuple(cu_seqlens.shape)}"
     )
 
 
-def refuse_pages(cu_seq_k, block_table):
-    if block_table is not None:
-        raise NotImplementedError(
-            "block_table: Varlen offers no paged keys and values; gather the pages, or "
-            "use slots of a packed tensor with seqused_k"
-        )
-    if cu_seq_k is None:
-        raise ValueError("expected cu_seq_k, which only paged keys go without, got None")
+def read_pages(cu_seq_k, seqused_k, block_table):
+    """The list of keys, of which those in pages have none."""
+    if block_table is None:
+        if cu_seq_k is None:
+            raise ValueError("expected cu_seq_k, which only paged keys go without, got None")
+        return cu_seq_k
+    if seqused_k is None:
+        raise ValueError("expected seqused_k with a block_table, got none")
+    return None
+
+
+def name_keys(cu_seq_k, block_table, name="cu_seq_k"):
+    """What says where keys are, by name."""
+    return {name: cu_seq_k} if block_table is None else {"block_table": block_table}
 
 
 def read_aux(return_aux):
@@ -368,14 +389,15 @@ def read_score(score, captures, query):
     return text or score.written("f64" if query.dtype is torch.float64 else "f32"), list(captures)
 
 
-def read_options(score, captures, query, seqused_q, q_offset, chunk):
+def read_options(score, captures, query, seqused_q, q_offset, chunk, block_table):
     """The last arguments of the operators; nothing, which costs least, if there are none."""
     options = read_score(score, captures, query)
-    if seqused_q is None and q_offset is None and chunk is None:
+    if seqused_q is None and q_offset is None and chunk is None and block_table is None:
         return options
     if chunk is not None:
         chunk = read_chunk("chunk", chunk)
-    return *(options or ("", None)), seqused_q, q_offset, chunk
+    options = *(options or ("", None)), seqused_q, q_offset, chunk
+    return options if block_table is None else (*options, block_table)
 
 
 def read_chunk(name, chunk):

@@ -26,17 +26,18 @@ _NAMES = {
 @functools.cache
 def forward(
     dtype, index, heads, kv_heads, head_dim, v_head_dim, left, right, scale, seqused_k, sink,
-    score, seqused_q, q_offset, chunk,
+    score, seqused_q, q_offset, chunk, page,
 ):  # fmt: skip
     """The kernel of q, k, v, cu_seqlens_q, cu_seqlens_k[, seqused_q][, seqused_k][, q_offset]
     [, sink], captures, out, lse. `index` is the dtype of cu_seqlens; the names of optional
     operands say whether there is one; `score` is one, or None; `chunk` is the size
-    of chunks, or None."""
+    of chunks, or None; `page` is the rows of a page, or None: keys in pages have no
+    cu_seqlens_k, and a block_table behind captures."""
     return Kernel(
         text.attn, dtype, index, heads=heads, kv_heads=kv_heads, head_dim=head_dim,
         v_head_dim=v_head_dim, window=(left, right) if chunk is None else chunk, scale=scale,
         seqused_q=seqused_q, seqused_k=seqused_k, q_offset=q_offset, sink=sink,
-        score=score,
+        score=score, page=page,
     )  # fmt: skip
 
 

@@ -10,15 +10,20 @@ from ..scores import parse
 
 _INPUTS = "Tensor q, Tensor k, Tensor v, "
 _OPTIONS = (
-    "Tensor cu_seqlens_q, Tensor cu_seqlens_k, Tensor? seqused_k=None, Tensor? sink=None, "
+    "Tensor? seqused_k=None, Tensor? sink=None, "
     "int left=-1, int right=-1, float? scale=None, str score='', Tensor[]? captures=None, "
     "Tensor? seqused_q=None, Tensor? q_offset=None, int? chunk=None"
 )
+# Keys in pages have a block_table and no cu_seqlens_k.
+_FORWARD = (
+    f"{_INPUTS}Tensor cu_seqlens_q, Tensor? cu_seqlens_k, {_OPTIONS}, Tensor? block_table=None"
+)
 library = torch.library.Library("varlen", "DEF")
 for _schema in (
-    f"attn({_INPUTS}{_OPTIONS}) -> (Tensor out, Tensor lse)",
-    f"attn_out(Tensor(a!) out, {_INPUTS}{_OPTIONS}) -> Tensor lse",
-    f"attn_backward(Tensor? dout, Tensor? dlse, {_INPUTS}Tensor out, Tensor lse, {_OPTIONS}) "
+    f"attn({_FORWARD}) -> (Tensor out, Tensor lse)",
+    f"attn_out(Tensor(a!) out, {_FORWARD}) -> Tensor lse",
+    f"attn_backward(Tensor? dout, Tensor? dlse, {_INPUTS}Tensor out, Tensor lse, "
+    f"Tensor cu_seqlens_q, Tensor cu_seqlens_k, {_OPTIONS}) "
     "-> (Tensor dq, Tensor dk, Tensor dv, Tensor dsink, Tensor[] dcaptures)",
 ):
     # Strides of results follow from those of q, k and v.

@@ -12,7 +12,7 @@ from torch.library import Library
 
 from .._options import show
 from . import _ops
-from ._functions import read_scale, read_window, refuse_pages
+from ._functions import read_pages, read_scale, read_window
 
 _NAME = "VARLEN"
 # Dispatch keys of types of devices.
@@ -129,10 +129,10 @@ def _varlen_attn(
     window_size=None, enable_gqa=False, seqused_k=None, block_table=None, num_splits=None,
     backend=None,
 ):  # fmt: skip
-    refuse_pages(cu_seq_k, block_table)
+    cu_seq_k = read_pages(cu_seq_k, seqused_k, block_table)
     out, lse = _ops.attn_on_device(
         query, key, value, cu_seq_q, cu_seq_k, seqused_k, None,
-        *read_window(is_causal, window_size), read_scale(scale),
+        *read_window(is_causal, window_size), read_scale(scale), block_table=block_table,
     )  # fmt: skip
     return out, lse, _rng_state(query)
 
@@ -142,10 +142,10 @@ def _varlen_attn_out(
     window_size=None, enable_gqa=False, seqused_k=None, block_table=None, num_splits=None,
     backend=None,
 ):  # fmt: skip
-    refuse_pages(cu_seq_k, block_table)
+    cu_seq_k = read_pages(cu_seq_k, seqused_k, block_table)
     return _ops.attn_out_on_device(
         out, query, key, value, cu_seq_q, cu_seq_k, seqused_k, None,
-        *read_window(is_causal, window_size), read_scale(scale),
+        *read_window(is_causal, window_size), read_scale(scale), block_table=block_table,
     )  # fmt: skip
 
 
@@ -154,8 +154,10 @@ def _varlen_attn_fake(
     window_size=None, enable_gqa=False, seqused_k=None, block_table=None, num_splits=None,
     backend=None,
 ):  # fmt: skip
-    refuse_pages(cu_seq_k, block_table)
-    results = _ops.attn_fake(query, key, value, cu_seq_q, cu_seq_k, seqused_k)
+    cu_seq_k = read_pages(cu_seq_k, seqused_k, block_table)
+    results = _ops.attn_fake(
+        query, key, value, cu_seq_q, cu_seq_k, seqused_k, block_table=block_table
+    )
     return *results, _rng_state(query)
 
 
@@ -164,8 +166,10 @@ def _varlen_attn_out_fake(
     window_size=None, enable_gqa=False, seqused_k=None, block_table=None, num_splits=None,
     backend=None,
 ):  # fmt: skip
-    refuse_pages(cu_seq_k, block_table)
-    return _ops.attn_out_fake(out, query, key, value, cu_seq_q, cu_seq_k, seqused_k)
+    cu_seq_k = read_pages(cu_seq_k, seqused_k, block_table)
+    return _ops.attn_out_fake(
+        out, query, key, value, cu_seq_q, cu_seq_k, seqused_k, block_table=block_table
+    )
 
 
 def _varlen_attn_backward(

@@ -7,7 +7,7 @@ import torch
 def new_results(q, v):
     """out and lse. Strides of out are q's where the shapes agree: q with its heads
     first gives such an out."""
-    value_dim = v.shape[2]
+    value_dim = v.shape[-1]
     if q.shape[2] == value_dim:
         return torch.empty_like(q), new_lse(q)
     return q.new_empty((*q.shape[:2], value_dim)), new_lse(q)

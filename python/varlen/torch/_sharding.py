@@ -16,12 +16,12 @@ from ._results import accumulation_dtype
 def _attend(op, cls, function, types, arguments=(), options=None):
     named = name_arguments(op, arguments, options)
     tensors, captures = name_tensors(named)
-    mesh = _find_mesh(tensors)
+    mesh, paged = _find_mesh(tensors), "block_table" in tensors
     of_heads, of_rows = _find_split(mesh, tensors)
 
     def place(name):
         """Where a tensor of that name has to be, or is, for each dimension of the mesh."""
-        axes = find_axes(name, captures)
+        axes = find_axes(name, captures, paged)
         head = next((i for i, axis in enumerate(axes) if axis in HEADS), None)
         row = axes.index("rows") if "rows" in axes else None
         return [
@@ -71,7 +71,7 @@ def _attend(op, cls, function, types, arguments=(), options=None):
         if op is attn_out:
             return wrap("lse", results, (heads, rows))
         if op is attn:
-            shape = rows, heads, tensors["v"].shape[2]
+            shape = rows, heads, tensors["v"].shape[-1]
             return wrap("out", results[0], shape), wrap("lse", results[1], (heads, rows))
         *first, dsink, dcaptures = results
         return (
@@ -122,9 +122,11 @@ def _find_split(mesh, tensors):
     of_rows = [dim for dim, x in enumerate(tensors["q"].placements) if x.is_shard(0)]
     of_heads, devices = [], 1
     for dim in range(mesh.ndim):
-        is_split = any(tensors[name].placements[dim].is_shard(1) for name in ("q", "k"))
+        is_split = any(
+            tensors[name].placements[dim].is_shard(tensors[name].dim() - 2) for name in ("q", "k")
+        )
         count = devices * mesh.size(dim)
-        if is_split and dim not in of_rows and tensors["k"].shape[1] % count == 0:
+        if is_split and dim not in of_rows and tensors["k"].shape[-2] % count == 0:
             of_heads.append(dim)
             devices = count
     return of_heads, of_rows

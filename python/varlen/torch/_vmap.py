@@ -46,7 +46,9 @@ class _Batch:
         of_heads = [name for name in self._tensors if self._is_of_heads_alone(name)]
         if self._op is attn:
             of_heads = self.batched.intersection(of_heads)
-        if not of_heads:
+        if "block_table" in self._tensors:
+            attend = self._attend_one_by_one
+        elif not of_heads:
             attend = self._attend_as_sequences
         elif self.batched.isdisjoint(SEQUENCES):
             attend = self._attend_as_heads
