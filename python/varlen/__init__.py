@@ -9,7 +9,7 @@ import importlib
 TYPE_CHECKING = False  # As typing's, which takes as long to import as all of this.
 if TYPE_CHECKING:  # What tools read in place of the table below.
     __version__: str
-    from . import bench, context_parallel, dtypes, random, reference, safetensors, scores, text, tolerance, tools
+    from . import bench, context_parallel, dtypes, kv_cache, random, reference, safetensors, scores, text, tolerance, tools
     from ._attention import attn, attn_grad
     from ._library import CompileError, get_num_threads, set_num_threads
     from ._program import compile
@@ -31,8 +31,8 @@ _HOMES = {
     "run": "tools",
 }
 _MODULES = (
-    "bench", "context_parallel", "dtypes", "random", "reference", "safetensors", "scores", "text", "tolerance",
-    "tools",
+    "bench", "context_parallel", "dtypes", "kv_cache", "random", "reference", "safetensors", "scores",
+    "text", "tolerance", "tools",
 )  # fmt: skip
 
 __all__ = [*_HOMES, *_MODULES]
