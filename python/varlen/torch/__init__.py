@@ -16,6 +16,7 @@ other lengths compile nothing. docs/pytorch.md says more.
 import importlib
 
 from ._flash_attn import flash_attn_varlen_func
+from ._flash_attn_cache import flash_attn_with_kvcache
 from ._flash_attn_dense import (
     flash_attn_func,
     flash_attn_kvpacked_func,
@@ -39,6 +40,7 @@ __all__ = [
     "flash_attn_varlen_func",
     "flash_attn_varlen_kvpacked_func",
     "flash_attn_varlen_qkvpacked_func",
+    "flash_attn_with_kvcache",
     "install",
     "pad_input",
     "shard_rows",

@@ -29,7 +29,7 @@ def flash_attn_func(
     `return_attn_probs` (out, lse, None), lse (N, Hq, Sq)."""
     check_tensors(q=q, k=k, v=v)
     for name, x in (("q", q), ("k", k), ("v", v)):
-        _check_rank(name, x, "batch, rows, heads, head_dim")
+        check_rank(name, x, "batch, rows, heads, head_dim")
         if x.shape[0] != q.shape[0]:
             raise ValueError(f"{name}: expected a batch of {q.shape[0]}, as q is, got {x.shape[0]}")
     if k.shape[1] != v.shape[1]:
@@ -181,7 +181,7 @@ def _unpack(name, x, count, rows):
     """The parts of a projection, which has them in front of its heads."""
     check_tensors(**{name: x})
     axes = f"{rows}, {count}, heads, head_dim"
-    _check_rank(name, x, axes)
+    check_rank(name, x, axes)
     if x.shape[-3] != count:
         raise ValueError(
             f"{name}: expected {count} parts, of a shape ({axes}), got shape {tuple(x.shape)}"
@@ -189,7 +189,7 @@ def _unpack(name, x, count, rows):
     return x.unbind(-3)
 
 
-def _check_rank(name, x, axes):
+def check_rank(name, x, axes):
     check_layouts(**{name: x})
     rank = axes.count(",") + 1
     if x.dim() != rank:
