@@ -31,6 +31,13 @@
 // RUN: not varlen-run check.mlir -o out --pipeline=varlen-add-result-arguments,varlen-to-cpu 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=SIGNATURE
 // SIGNATURE: error: bad pipeline: expected 'check' to keep its 0 arguments and 1 results, got 1 and 0 after varlen-add-result-arguments
+// RUN: varlen-run make.mlir -o in.safetensors > %t/report
+// RUN: not varlen-run narrowed.mlir in.safetensors -o out --pipeline='func.func(tosa-narrow-i64-to-i32{convert-function-boundaries}),varlen-to-cpu' 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=NARROWED
+// NARROWED: error: bad pipeline: expected argument 0 of 'narrowed' to stay of type tensor<?xi64>, got tensor<?xi32> after tosa-narrow-i64-to-i32
+// RUN: not varlen-run number.mlir -o out --pipeline='arith-emulate-wide-int{widest-int-supported=32},varlen-to-cpu' 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=NUMBER
+// NUMBER: error: bad pipeline: expected result 0 of 'number' to stay of type i64, got vector<2xi32> after arith-emulate-wide-int
 // A check in the compiled code is a message and status 1, no abort.
 // RUN: not varlen-run check.mlir -o out --pipeline=convert-cf-to-llvm,convert-func-to-llvm,convert-arith-to-llvm 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=CHECK-FAILED
@@ -56,6 +63,20 @@ func.func @g() {
 }
 func.func private @hidden() {
   return
+}
+//--- make.mlir
+func.func @make() -> (tensor<3xi64> {varlen.name = "x"}) {
+  %x = arith.constant dense<[1, 2, 3]> : tensor<3xi64>
+  return %x : tensor<3xi64>
+}
+//--- narrowed.mlir
+func.func @narrowed(%x: tensor<?xi64> {varlen.name = "x"}) -> tensor<?xi64> {
+  return %x : tensor<?xi64>
+}
+//--- number.mlir
+func.func @number() -> i64 {
+  %c = arith.constant 4294967297 : i64
+  return %c : i64
 }
 //--- types.mlir
 func.func @unranked(%a: tensor<*xf32>) {

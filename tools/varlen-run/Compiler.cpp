@@ -77,6 +77,25 @@ DiagnosticPrinter::DiagnosticPrinter(MLIRContext *context)
 // Passes
 //===----------------------------------------------------------------------===//
 
+/// Whether a function with an argument or a result of type `after` is called as
+/// one of type `before` is. Buffers may take the place of tensors, and extents
+/// become known that the caller reads from a result, not those that it gives.
+static bool isCalledAs(Type after, Type before, bool isArgument) {
+  auto buffer = dyn_cast<ShapedType>(after), was = dyn_cast<ShapedType>(before);
+  if (!buffer || !was || !isa<MemRefType, RankedTensorType>(after) ||
+      !isa<MemRefType, RankedTensorType>(before))
+    return after == before;
+  if (buffer.getElementType() != was.getElementType() ||
+      failed(verifyCompatibleShape(buffer, was)))
+    return false;
+  return !isArgument ||
+         llvm::all_of(llvm::zip_equal(buffer.getShape(), was.getShape()),
+                      [](auto extents) {
+                        auto [now, then] = extents;
+                        return ShapedType::isDynamic(now) || now == then;
+                      });
+}
+
 namespace {
 /// Compares the entry function after each pass on its module with what it was,
 /// until it is a function of the llvm dialect.
@@ -87,24 +106,41 @@ public:
         type(entry.getFunctionType()), message(message) {}
 
   void runAfterPass(Pass *pass, Operation *op) override {
-    // Passes run on copies of the module, too.
-    if (op != module || !message.empty())
-      return;
-    auto entry = module.lookupSymbol<func::FuncOp>(name);
-    if (!entry)
+    // Passes run on copies of the module, too, and on several functions at
+    // once.
+    auto entry = dyn_cast<func::FuncOp>(op);
+    if (op == module)
+      entry = module.lookupSymbol<func::FuncOp>(name);
+    if (!entry || entry->getParentOp() != module ||
+        entry.getSymNameAttr() != name || !message.empty())
       return;
     FunctionType changed = entry.getFunctionType();
-    if (changed.getNumInputs() == type.getNumInputs() &&
-        changed.getNumResults() == type.getNumResults())
+    llvm::raw_string_ostream stream(message);
+    if (changed.getNumInputs() != type.getNumInputs() ||
+        changed.getNumResults() != type.getNumResults()) {
+      stream << "bad pipeline: expected '" << name.getValue()
+             << "' to keep its " << type.getNumInputs() << " arguments and "
+             << type.getNumResults() << " results, got "
+             << changed.getNumInputs() << " and " << changed.getNumResults()
+             << " after " << pass->getArgument();
       return;
-    llvm::raw_string_ostream(message)
-        << "bad pipeline: expected '" << name.getValue() << "' to keep its "
-        << type.getNumInputs() << " arguments and " << type.getNumResults()
-        << " results, got " << changed.getNumInputs() << " and "
-        << changed.getNumResults() << " after " << pass->getArgument();
+    }
+    compare("argument", type.getInputs(), changed.getInputs(), pass);
+    compare("result", type.getResults(), changed.getResults(), pass);
   }
 
 private:
+  void compare(StringRef what, TypeRange before, TypeRange after, Pass *pass) {
+    for (auto [i, was, now] : llvm::enumerate(before, after)) {
+      if (!message.empty() || isCalledAs(now, was, what == "argument"))
+        continue;
+      llvm::raw_string_ostream(message)
+          << "bad pipeline: expected " << what << ' ' << i << " of '"
+          << name.getValue() << "' to stay of type " << was << ", got " << now
+          << " after " << pass->getArgument();
+    }
+  }
+
   ModuleOp module;
   StringAttr name;
   FunctionType type;
