@@ -174,7 +174,7 @@ func.func @block_size(%cu: memref<?xi32>, %n: index) {
 func.func @no_step(%cu: memref<?xi32>, %n: index) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
   varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
-    // expected-error@+1 {{expected a varlen.online_attn that takes the iter_args as they are and is yielded}}
+    // expected-error@+1 {{expected a step that takes the iter_args as they are and is yielded}}
     varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> {
     }
   }
@@ -189,7 +189,7 @@ func.func @other_op(%cu: memref<?xi32>, %n: index) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
   varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
     varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> {
-      // expected-error@+1 {{expected reads and one varlen.online_attn in a loop over blocks on a CPU}}
+      // expected-error@+1 {{expected reads and one step in a loop over blocks on a CPU}}
       %x = memref.load %cu[%n] : memref<?xi32>
     }
   }
@@ -211,7 +211,7 @@ func.func @two_steps(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: m
       %r:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
           ins(%qt, %kt, %vt : tensor<16x4xf32>, tensor<16x4xf32>, tensor<16x8xf32>)
           outs(%acc, %m, %l : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 0.5
-      // expected-error@+1 {{expected reads and one varlen.online_attn in a loop over blocks on a CPU}}
+      // expected-error@+1 {{expected reads and one step in a loop over blocks on a CPU}}
       %r2:3 = varlen.online_attn kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
           ins(%qt, %kt, %vt : tensor<16x4xf32>, tensor<16x4xf32>, tensor<16x8xf32>)
           outs(%acc, %m, %l : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 0.5
@@ -219,6 +219,27 @@ func.func @two_steps(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: m
     }
     %o, %e = varlen.online_finish kq %s#0, %s#1, %s#2 scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
     varlen.write %o to %out at %t otherwise (0.0) : tensor<16x8xf32> -> memref<?x2x8xf32>, !varlen.tile<queries(16)>
+  }
+  return
+}
+
+// -----
+
+#cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
+
+func.func @gradient_of_queries(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %k: memref<?x1x4xf32>, %lse: memref<2x?xf32>, %zeros: tensor<16x4xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
+    %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
+    %l = varlen.read %lse at %t : memref<2x?xf32>, !varlen.tile<queries(16)> -> tensor<1x16xf32>
+    %s = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%dq = %zeros) -> (tensor<16x4xf32>) {
+      %kt = varlen.read %k at %b : memref<?x1x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
+      // expected-error@+1 {{expected sums whose columns are queries, got 'tensor<16x4xf32>'}}
+      %r = varlen.online_attn_grad kq at(%t, %b : !varlen.tile<queries(16)>, !varlen.tile<keys(16)>)
+          ins(%qt, %kt, %kt, %qt, %l, %l : tensor<16x4xf32>, tensor<16x4xf32>, tensor<16x4xf32>, tensor<16x4xf32>, tensor<1x16xf32>, tensor<1x16xf32>)
+          dq(%dq : tensor<16x4xf32>) scale 0.5
+      varlen.yield %r : tensor<16x4xf32>
+    }
   }
   return
 }
@@ -474,7 +495,7 @@ func.func @yield_other(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v:
   %acc0, %m0, %l0 = varlen.online_init kq scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
   varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
     %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
-    // expected-error@+1 {{expected a varlen.online_attn that takes the iter_args as they are and is yielded}}
+    // expected-error@+1 {{expected a step that takes the iter_args as they are and is yielded}}
     %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %m0, %l = %l0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
       %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
       %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
@@ -498,7 +519,7 @@ func.func @inits(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memre
   %acc0, %m0, %l0 = varlen.online_init kq scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>
   varlen.for_tiles "a" %t of queries(16) in %batch attributes {varlen.schedule = #cpu} {
     %qt = varlen.read %q at %t : memref<?x2x4xf32>, !varlen.tile<queries(16)> -> tensor<16x4xf32>
-    // expected-error@+1 {{expected a state that begins with varlen.online_init}}
+    // expected-error@+1 {{expected a state that begins with one operation, as varlen.online_init}}
     %s:3 = varlen.for_blocks %b of keys(16) meeting %t : !varlen.tile<queries(16)> iter_args(%acc = %acc0, %m = %l0, %l = %m0) -> (tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) {
       %kt = varlen.read %q at %b : memref<?x2x4xf32>, !varlen.tile<keys(16)> -> tensor<16x4xf32>
       %vt = varlen.read %v at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
@@ -1442,7 +1463,7 @@ func.func @in_part(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: mem
             outs(%acc, %m, %l : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 0.5
         varlen.yield %r#0, %r#1, %r#2 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
       }
-      // expected-error@+1 {{expected a varlen.online_init and a loop over blocks in a part on a CPU}}
+      // expected-error@+1 {{expected the beginning of a state, as varlen.online_init, and a loop over blocks in a part on a CPU}}
       %m3 = arith.addf %r#1, %r#1 : tensor<1x16xf32>
       varlen.yield %r#0, %r#1, %r#2 : tensor<8x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>
     } merge(%acc1, %m1, %l1 with %acc2, %m2, %l2) {

@@ -94,8 +94,9 @@ def ConvertVarlenToCPU : Pass<"convert-varlen-to-cpu", "::mlir::ModuleOp"> {
     is not listed here is an error.
     Over queries: reads, `varlen.row_dot`, operations on what these return that
     implement `Varlen_QueryTileOpInterface`, writes, and at most one loop over blocks
-    of `kv_block` keys, with reads and one `varlen.online_attn kq`, whose state begins
-    with `varlen.online_init`; tiles have `block_m` queries then. That loop may be the
+    of `kv_block` keys, with reads and one step in orientation kq, as `varlen.online_attn`,
+    whose sums are numbers or columns of queries and begin with one operation that implements
+    `Varlen_StateInitOpInterface`; tiles have `block_m` queries then. That loop may be the
     state of a part of a `varlen.for_parts`, with one operation that implements
     `Varlen_QueryTileOpInterface` under `merge`.
     Over sequences: reads, of numbers those of `varlen.rows`, `varlen.clear` before the

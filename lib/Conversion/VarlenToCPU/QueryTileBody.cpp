@@ -318,7 +318,7 @@ void QueryTileBody::emitMerge(const State &state, const State &more) {
 // of a head lie as far apart as a token has heads.
 
 void QueryTileBody::emitBlocks(Value begin, Value end, const State &state) {
-  std::array<double, 3> numbers = ops.blocks.getBeginning().getNumbers();
+  SmallVector<double> numbers = ops.blocks.getBeginning().getNumbers();
   forEachPanel([&](const Panel &at) {
     for (auto [number, buffer] : llvm::zip_equal(numbers, state))
       fill(buffer, at, number);

@@ -32,7 +32,7 @@ SequenceTileConverter::SequenceTileConverter(TileLoop loop,
       group(loop.tiles.getBatchOp().getGroup()) {
   for (OpOperand &init : ops.step.getDpsInitsMutable())
     sums.push_back({cast<RankedTensorType>(init.get().getType()),
-                    ops.step.isOfKeys(init)});
+                    !ops.step.getDimOfQueries(init)});
 }
 
 void SequenceTileConverter::emit(Value items) {

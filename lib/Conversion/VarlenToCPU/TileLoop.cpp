@@ -9,6 +9,7 @@
 #include "TileLoop.h"
 
 #include "CPUTileMemory.h"
+#include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 #include "varlen/Dialect/Varlen/Utils/TileLoops.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -187,7 +188,7 @@ public:
 private:
   LogicalResult verifyOp(ForPartsOp parts);
   LogicalResult verifyOp(ForBlocksOp blocks);
-  LogicalResult verifyOp(OnlineAttnOp step);
+  LogicalResult verifyOp(StepOpInterface step);
   LogicalResult verifyOp(ReadOp read) { return verifyRead(read); }
   LogicalResult verifyOp(RowDotOp dot);
   LogicalResult verifyOp(QueryTileOpInterface op);
@@ -200,9 +201,10 @@ LogicalResult QueryLoopVerifier::verifyOp(ForPartsOp parts) {
     return parts.emitOpError("expected parts of a block or more on a CPU, got "
                              "blocks(0)");
   for (Operation &op : *parts.getBody())
-    if (!isa<OnlineInitOp, ForBlocksOp, YieldOp>(op))
-      return op.emitOpError("expected a varlen.online_init and a loop over "
-                            "blocks in a part on a CPU");
+    if (!isa<StateInitOpInterface, ForBlocksOp, YieldOp>(op))
+      return op.emitOpError("expected the beginning of a state, as "
+                            "varlen.online_init, and a loop over blocks in a "
+                            "part on a CPU");
   if (!isa_and_present<QueryTileOpInterface>(parts.getMergeOp()))
     return parts.emitOpError("expected one operation on each query by itself, "
                              "as varlen.online_merge, in 'merge'");
@@ -218,27 +220,33 @@ LogicalResult QueryLoopVerifier::verifyOp(ForBlocksOp blocks) {
   if (failed(verifyBlocks()))
     return failure();
   for (Operation &op : *blocks.getBody()) {
-    auto step = dyn_cast<OnlineAttnOp>(op);
+    auto step = dyn_cast<StepOpInterface>(op);
     if (step && !loop.step) {
       if (failed(verifyOp(step)))
         return failure();
     } else if (!isa<ReadOp, YieldOp>(op)) {
-      return op.emitOpError("expected reads and one varlen.online_attn in a "
-                            "loop over blocks on a CPU");
+      return op.emitOpError("expected reads and one step in a loop over blocks "
+                            "on a CPU");
     }
   }
   if (!loop.step || blocks.getStateStep() != loop.step)
-    return blocks.emitOpError("expected a varlen.online_attn that takes the "
-                              "iter_args as they are and is yielded");
+    return blocks.emitOpError(
+        "expected a step that takes the iter_args as they "
+        "are and is yielded");
   if (!blocks.getBeginning())
-    return blocks.emitOpError("expected a state that begins with "
-                              "varlen.online_init");
+    return blocks.emitOpError(
+        "expected a state that begins with one operation, "
+        "as varlen.online_init");
   return success();
 }
 
-LogicalResult QueryLoopVerifier::verifyOp(OnlineAttnOp step) {
+LogicalResult QueryLoopVerifier::verifyOp(StepOpInterface step) {
   if (failed(verifyStep(step, /*columnMultiple=*/1)))
     return failure();
+  for (OpOperand &init : step.getDpsInitsMutable())
+    if (step.getDimOfQueries(init) != varlen::getQueriesDim(Orientation::KQ))
+      return step->emitOpError("expected sums whose columns are queries, got ")
+             << init.get().getType();
   // Few queries read keys and values as they are in memory.
   auto elementOf = [](const StepFactor &factor) {
     auto read = factor.operand->get().getDefiningOp<ReadOp>();
@@ -247,8 +255,8 @@ LogicalResult QueryLoopVerifier::verifyOp(OnlineAttnOp step) {
   Type first = elementOf(step.getFactors().front());
   for (const StepFactor &factor : step.getFactors())
     if (Type other = elementOf(factor); first != other)
-      return step.emitOpError("expected rows of one element type in memory, "
-                              "got ")
+      return step->emitOpError("expected rows of one element type in memory, "
+                               "got ")
              << first << " and, of " << factor.name << ", " << other;
   return success();
 }
@@ -311,13 +319,13 @@ FailureOr<TileLoop> QueryLoopVerifier::verify() {
   if (failed(findBlocks()))
     return failure();
   for (Operation &op : *loop.tiles.getBody()) {
-    LogicalResult result =
-        TypeSwitch<Operation *, LogicalResult>(&op)
-            .Case<ForPartsOp, ForBlocksOp, ReadOp, RowDotOp,
-                  QueryTileOpInterface, WriteOp>(
-                [&](auto known) { return verifyOp(known); })
-            .Case<YieldOp, OnlineInitOp>([](Operation *) { return success(); })
-            .Default(verifyOther);
+    LogicalResult result = TypeSwitch<Operation *, LogicalResult>(&op)
+                               .Case<ForPartsOp, ForBlocksOp, ReadOp, RowDotOp,
+                                     QueryTileOpInterface, WriteOp>(
+                                   [&](auto known) { return verifyOp(known); })
+                               .Case<YieldOp, StateInitOpInterface>(
+                                   [](Operation *) { return success(); })
+                               .Default(verifyOther);
     if (failed(result))
       return failure();
   }
@@ -395,7 +403,7 @@ LogicalResult SequenceLoopVerifier::verifyOp(OnlineAttnGradOp step) {
     return failure();
   StepOpInterface asStep = step;
   for (OpOperand &init : step.getDpsInitsMutable()) {
-    if (!asStep.isOfKeys(init)) {
+    if (asStep.getDimOfQueries(init)) {
       if (!llvm::is_contained(loop.blocks.getIterArgs(), init.get()))
         return step.emitOpError("expected dq and dcaptures to go from block to "
                                 "block");

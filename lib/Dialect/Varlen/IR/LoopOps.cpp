@@ -257,11 +257,12 @@ void ForBlocksOp::print(OpAsmPrinter &p) {
                 /*printBlockTerminators=*/!getInits().empty());
 }
 
-OnlineInitOp ForBlocksOp::getBeginning() {
+StateInitOpInterface ForBlocksOp::getBeginning() {
   if (getInits().empty())
     return {};
-  auto init = getInits().front().getDefiningOp<OnlineInitOp>();
-  return init && getInits() == init->getResults() ? init : OnlineInitOp();
+  auto init = getInits().front().getDefiningOp<StateInitOpInterface>();
+  return init && getInits() == init->getResults() ? init
+                                                  : StateInitOpInterface();
 }
 
 StepOpInterface ForBlocksOp::getStateStep() {

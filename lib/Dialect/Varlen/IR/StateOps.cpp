@@ -57,9 +57,9 @@ std::array<double, 3> OnlineInitOp::getNumbers(double scale,
   return {0.0, m, 0.0};
 }
 
-std::array<double, 3> OnlineInitOp::getNumbers() {
-  return getNumbers(getScale().convertToDouble(),
-                    cast<FloatType>(elementOf(getM())));
+SmallVector<double> OnlineInitOp::getNumbers() {
+  return llvm::to_vector(getNumbers(getScale().convertToDouble(),
+                                    cast<FloatType>(elementOf(getM()))));
 }
 
 void OnlineInitOp::getAsmResultNames(OpAsmSetValueNameFn setName) {

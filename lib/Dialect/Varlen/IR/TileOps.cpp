@@ -221,6 +221,10 @@ FloatType OnlineAttnOp::getComputeType() {
   return cast<FloatType>(elementOf(getM()));
 }
 
+std::optional<unsigned> OnlineAttnOp::getDimOfQueries(OpOperand &) {
+  return varlen::getQueriesDim(getOrientation());
+}
+
 void OnlineAttnOp::setInputs(const StepInputs &inputs) {
   setInputsOf(*this, inputs);
 }
@@ -368,9 +372,15 @@ FloatType OnlineAttnGradOp::getComputeType() {
   return cast<FloatType>(elementOf(getLse()));
 }
 
-bool OnlineAttnGradOp::isOfKeys(OpOperand &init) {
-  return llvm::any_of(llvm::concat<OpOperand>(getDkMutable(), getDvMutable()),
-                      [&](OpOperand &keys) { return &keys == &init; });
+std::optional<unsigned> OnlineAttnGradOp::getDimOfQueries(OpOperand &init) {
+  auto isOf = [&](MutableOperandRange gradients) {
+    return llvm::any_of(
+        gradients, [&](OpOperand &gradient) { return &gradient == &init; });
+  };
+  if (isOf(getDkMutable()) || isOf(getDvMutable()))
+    return std::nullopt;
+  // Rows of dq are queries in either orientation.
+  return isOf(getDqMutable()) ? 0 : varlen::getQueriesDim(getOrientation());
 }
 
 void OnlineAttnGradOp::setInputs(const StepInputs &inputs) {

@@ -33,7 +33,7 @@ static PartSizes getPartSizes(ForBlocksOp loop) {
 
 static LogicalResult splitBlocks(ForBlocksOp loop, PatternRewriter &rewriter) {
   PartSizes sizes = getPartSizes(loop);
-  OnlineInitOp init = loop.getBeginning();
+  StateInitOpInterface init = loop.getBeginning();
   StepOpInterface step = loop.getStateStep();
   if (!sizes.few || !init || !step)
     return failure();

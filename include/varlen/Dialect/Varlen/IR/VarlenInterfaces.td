@@ -137,9 +137,9 @@ def Varlen_StepOpInterface : OpInterface<"StepOpInterface", [
                     "getScoreBody", (ins), [{}], [{
         return $_op.getScore().empty() ? nullptr : &$_op.getScore().front().front();
       }]>,
-    InterfaceMethod<"Whether a destination has a row for each key, not for each query.",
-                    "bool", "isOfKeys", (ins "::mlir::OpOperand &":$init),
-                    [{}], [{ return false; }]>,
+    InterfaceMethod<[{
+        The dimension of a destination that queries are; none if it has a row for each key.
+      }], "::std::optional<unsigned>", "getDimOfQueries", (ins "::mlir::OpOperand &":$init)>,
     InterfaceMethod<"The numbers that the score region reads of each query.",
                     "::mlir::OperandRange", "getCaptures">,
     InterfaceMethod<"The tables that the score region reads.",
@@ -166,6 +166,19 @@ def Varlen_StepOpInterface : OpInterface<"StepOpInterface", [
     cloneOnTiles(::mlir::OpBuilder &b, ::mlir::ValueRange operands,
                  const ::mlir::varlen::StepInputs &inputs);
   }];
+}
+
+def Varlen_StateInitOpInterface : OpInterface<"StateInitOpInterface"> {
+  let description = [{
+    The beginning of the state that steps update: `varlen.online_init`. Its results are the
+    tiles of the state, in the order of the step's results, and it has no operands, so a
+    conversion may begin any part of the queries, or any part of their keys, with it.
+  }];
+  let cppNamespace = "::mlir::varlen";
+  let methods = [
+    InterfaceMethod<"The number that each result is all over.",
+                    "::llvm::SmallVector<double>", "getNumbers">
+  ];
 }
 
 def Varlen_QueryTileOpInterface : OpInterface<"QueryTileOpInterface"> {

@@ -239,8 +239,8 @@ def Varlen_ForBlocksOp : Varlen_Op<"for_blocks", [
     ::mlir::OperandRange getYielded() {
       return getBody()->getTerminator()->getOperands();
     }
-    /// What its state begins with, if that is a varlen.online_init; else null.
-    ::mlir::varlen::OnlineInitOp getBeginning();
+    /// What its state begins with, if that is one operation; else null.
+    ::mlir::varlen::StateInitOpInterface getBeginning();
     /// The step that makes the next state of the iter_args as they are; null if
     /// anything else modifies it.
     ::mlir::varlen::StepOpInterface getStateStep();
@@ -363,6 +363,7 @@ def Varlen_SizeOp : Varlen_Op<"size", [Pure]> {
 
 def Varlen_OnlineInitOp : Varlen_Op<"online_init", [
     Pure, AllTypesMatch<["m", "l"]>,
+    DeclareOpInterfaceMethods<Varlen_StateInitOpInterface>,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "The state of queries that have processed no key";
   let description = [{
@@ -389,7 +390,6 @@ def Varlen_OnlineInitOp : Varlen_Op<"online_init", [
   let extraClassDeclaration = [{
     /// What acc, m and l are all over.
     static ::std::array<double, 3> getNumbers(double scale, ::mlir::FloatType compute);
-    ::std::array<double, 3> getNumbers();
   }];
 }
 

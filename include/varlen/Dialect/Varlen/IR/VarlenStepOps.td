@@ -198,7 +198,7 @@ def Varlen_RescaleOp : Varlen_Op<"rescale", [
 //===----------------------------------------------------------------------===//
 
 def Varlen_OnlineAttnGradOp : Varlen_StepOp<"online_attn_grad", [
-    "isOfKeys", "getTableGradients", "getGradientTables"], []> {
+    "getTableGradients", "getGradientTables"], []> {
   let summary = "The gradients of a block of queries against a block of keys";
   let description = [{
     The backward of one `varlen.online_attn` step, with probabilities recomputed
