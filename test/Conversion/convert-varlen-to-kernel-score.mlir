@@ -85,3 +85,28 @@ func.func @grad(%q: memref<?x4x64xbf16>, %cu: memref<?xi32>, %lse: memref<4x?xf3
       }
   return
 }
+
+// Where a window begins behind every key, the blocks that lanes ask for begin where keys end.
+// CHECK-LABEL: func.func @window
+// CHECK: gpu.launch {{.*}} function(@window_attn)
+// CHECK: gpu.thread_id
+// CHECK: %[[ROWS:.*]] = arith.addi %{{.*}}, %c31 : index
+// CHECK-NEXT: %[[PAST:.*]] = arith.divui %[[ROWS]], %c32
+// CHECK-NEXT: %[[END:.*]] = arith.index_cast %[[PAST]] : index to i32
+// CHECK-NEXT: %[[WITHIN:.*]] = arith.minsi %{{.*}}, %{{.*}} : index
+// CHECK-NEXT: %[[BLOCK:.*]] = arith.divui %[[WITHIN]], %c32
+// CHECK-NEXT: %[[BEGIN:.*]] = arith.index_cast %[[BLOCK]] : index to i32
+// CHECK-NEXT: %[[FIRST:.*]] = arith.addi %[[BEGIN]], %{{.*}} : i32
+// CHECK-NEXT: scf.for %{{.*}} = %[[FIRST]] to %[[END]]
+func.func @window(%q: memref<?x4x64xbf16>, %cu: memref<?xi32>, %offsets: memref<?xi32>,
+                  %out: memref<?x4x64xbf16>, %lse: memref<4x?xf32>) {
+  varlen.attn %q, %q, %q, %cu, %cu q_offset(%offsets) outs(%out, %lse)
+      {mask = #varlen.mask<window = (16, 0)>, varlen.schedule = #gpu}
+      : (memref<?x4x64xbf16>, memref<?x4x64xbf16>, memref<?x4x64xbf16>, memref<?xi32>,
+         memref<?xi32>, memref<?xi32>, memref<?x4x64xbf16>, memref<4x?xf32>) -> ()
+      score (%s: f32, %i: i32, %j: i32) {
+        %visible = arith.cmpi ule, %j, %i : i32
+        varlen.yield %s, %visible : f32, i1
+      }
+  return
+}

@@ -205,8 +205,10 @@ MaskRange<Value> TileLoopConverter::dropHiddenBlocks(MaskRange<Value> range) {
     captures = tileRanges;
   // A block to a lane, in each warp.
   Value lane = emitLane(narrow);
-  Value begin = narrow.cast(index.div(range.begin, blockSize));
   Value end = narrow.cast(index.ceilDiv(range.end, blockSize));
+  // A bound may lie behind every row, where 32 bits do not hold it.
+  Value begin =
+      narrow.cast(index.div(index.min(range.begin, range.end), blockSize));
   ValueRange seen = emitLoop(
       b, narrow.add(begin, lane), end, narrow.constant(kernel::kWarpLanes),
       {end, begin}, [&](Value number, ValueRange seen) {
