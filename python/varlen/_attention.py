@@ -49,6 +49,13 @@ ORDER = {
         *_LATER,
     ),
 }  # fmt: skip
+
+
+def order_of(operation, captures):
+    """Names of all operands that an operation may have, in its order."""
+    return *ORDER[operation], *captures, "block_table"
+
+
 # Extents that are part of the type, so that code is made for them; others are
 # whatever they are in a call.
 _STATIC = {
@@ -117,8 +124,7 @@ def make_source(operation, given, window, chunk, alignment, scale, score=None):
     same_cu = "cu_seqlens_k" not in given and not paged
     if same_cu:
         types["cu_seqlens_k"] = types["cu_seqlens_q"]
-    order = (*ORDER[operation], *captures, "block_table")
-    types = {name: types[name] for name in order if name in types}
+    types = {name: types[name] for name in order_of(operation, captures) if name in types}
     options = {"window": window, "alignment": alignment, "scale": scale, "same_cu": same_cu}
     options["score"] = score
     if operation == "attn_grad":

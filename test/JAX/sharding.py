@@ -111,6 +111,27 @@ for i in range(2):
     close([x[i] for x in got], everything(*(x[i] for x in batch), cu))
 
 
+# Keys in pages: heads of q and of the pools, or of q alone with one kv head for all, and rows of q.
+table = np.array([[3, 0, -1], [-1, 1, -1], [2, 5, 1], [4, 0, 0]], np.int32)
+used = np.array([7, 0, 12, 2], np.int32)
+
+
+def decode(q, k, v, cu, used, table):
+    return varlen_attn(q, k, v, cu, seqused_k=used, block_table=table, is_causal=True)
+
+
+mesh = make_mesh((2, 2), ("rows", "heads"), AxisType.Auto)
+for kv_heads, of_q, of_pool in (
+    (4, P(None, "heads"), P(None, None, "heads")), (4, P(), P(None, None, ("rows", "heads"))),
+    (1, P(None, ("rows", "heads")), P()), (2, P("rows"), P()), (2, P("rows", "heads"), P()),
+):  # fmt: skip
+    arrays = [normal(rng, "f32", *shape) for shape in ((18, 4, 16), (6, 5, kv_heads, 16), (6, 5, kv_heads, 8))]
+    wanted = decode(*arrays, cu, used, table)
+    got = jax.jit(decode)(*put(arrays, mesh, (of_q, of_pool, of_pool)), cu, used, table)
+    close([got], [wanted])
+    assert not got.sharding.is_fully_replicated
+
+
 def attend(q, k, v, sink):
     return varlen_attn(q, k, v, cu, sink=sink)
 

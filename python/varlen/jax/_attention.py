@@ -9,7 +9,7 @@ from typing import Any
 import jax
 from jax import numpy as jnp
 
-from .._attention import ORDER, add_captures
+from .._attention import add_captures, order_of
 from .._options import read_options, show
 from ..scores import Score
 from ._operation import Operation, build
@@ -36,6 +36,7 @@ def varlen_attn(
     dropout_p: float = 0.0,
     seed: int | jax.typing.ArrayLike | None = None,
     sequence_ids: jax.typing.ArrayLike | None = None,
+    block_table: jax.typing.ArrayLike | None = None,
     return_lse: bool = False,
 ) -> Any:
     """Attention over sequences of different lengths that are packed without padding.
@@ -71,6 +72,10 @@ def varlen_attn(
             from nothing else.
         sequence_ids: (N), integers that name sequences for dropout, by their low 32 bits;
             None: their places in the batch.
+        block_table: (N, pages), int32: keys and values are in pages. k is (P, page, Hkv, D) and v
+            (P, page, Hkv, Dv); key j of sequence s is row j % page of page
+            block_table[s, j // page]. seqused_k says how many keys a sequence has; there is no
+            cu_seqlens_k, and no gradient. No other entry or row is read. Not on CUDA devices.
         return_lse: Also return lse, the logarithm of each row's sum of exponentials.
 
     Returns:
@@ -81,10 +86,10 @@ def varlen_attn(
     Raises:
         TypeError, ValueError: ranks, dtypes, extents or options are not what they should
             be; where the call is traced.
-        jax.errors.JaxRuntimeError: cu_seqlens that are not valid; where results are
-            waited for. The message has the index and the value. On CUDA results are NaN,
+        jax.errors.JaxRuntimeError: cu_seqlens or a block_table that are not valid; where results
+            are waited for. The message has the index and the value. On CUDA results are NaN,
             and `varlen.jax.check` raises it.
-        NotImplementedError: second derivatives.
+        NotImplementedError: second derivatives, and those of keys in pages.
     """
     if isinstance(scale, jax.Array):
         raise TypeError(
@@ -104,6 +109,11 @@ def varlen_attn(
     }  # fmt: skip
     given = {name: x for name, x in given.items() if x is not None or name in _REQUIRED}
     add_captures(given, score, captures)
+    if block_table is not None:
+        if cu_seqlens_k is not None:
+            raise ValueError("cu_seqlens_k: expected None beside a block_table")
+        del given["cu_seqlens_k"]
+        given["block_table"] = block_table
     given = {
         name: x if isinstance(x, jax.Array) else as_array(name, x) for name, x in given.items()
     }
@@ -133,6 +143,8 @@ def _differentiable(options, return_lse):
         return (results["out"], results["lse"]) if return_lse else results["out"]
 
     def forward(given):
+        if "block_table" in given:
+            raise NotImplementedError("varlen_attn: keys in pages, by a block_table, have no gradient")
         results = attn(given)
         return pick(results), (given, results)
 
@@ -161,7 +173,7 @@ def _apply(name, options):
     @jax.custom_jvp
     def apply(given):
         score = options[-1]
-        order = (*ORDER[name], *(score.captures if score else ()))
+        order = order_of(name, score.captures if score else ())
         names = tuple(operand for operand in order if operand in given)
         operation = Operation(name, names, options)
         results = build(operation)(*(given[operand] for operand in names))

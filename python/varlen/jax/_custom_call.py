@@ -125,7 +125,8 @@ def call(operation, source, operands, options, results):
         attributes["chunk"] = chunk
     if scale is not None:
         attributes["scale"] = float(scale)
-    if optional := list(operands)[_NUM_REQUIRED[operation] :]:
+    # In pages there is no cu_seqlens_k.
+    if optional := list(operands)[_NUM_REQUIRED[operation] - ("block_table" in operands) :]:
         attributes["operands"] = ",".join(optional)
     return _call_p.bind(
         *operands.values(), operation=operation, source=source,

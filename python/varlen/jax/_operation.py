@@ -10,7 +10,7 @@ from jax import numpy as jnp
 from jax.experimental.custom_partitioning import custom_partitioning
 from jax.sharding import NamedSharding, PartitionSpec
 
-from .._attention import ORDER
+from .._attention import order_of
 from .._axes import HEADS, SEQUENCES, find_axes
 from .._row_range import take_row_range
 from . import _custom_call
@@ -39,7 +39,9 @@ class Operation(NamedTuple):
         """Names of the axes of an operand or a result. Heads may be split: what a kv head and
         its query heads give depends on nothing else."""
         # What has entries of sequences shares no axis that may be split.
-        return (name,) if name in SEQUENCES else find_axes(name, self.captures)
+        if name in SEQUENCES:
+            return (name, "table_pages")[: len(SEQUENCES[name])]
+        return find_axes(name, self.captures, "block_table" in self.operands)
 
     def has_heads(self, name):
         return any(axis in HEADS for axis in self.axes(name))
@@ -80,7 +82,7 @@ def _result_types(operation, given):
         return q.update(shape=shape, dtype=dtype, weak_type=False, sharding=sharding)
 
     return [
-        of((rows, heads, v.shape[2]), q.dtype, part, split, None),
+        of((rows, heads, v.shape[-1]), q.dtype, part, split, None),
         of((heads, rows), _accumulation_type(q.dtype), split, part),
     ]
 
@@ -99,7 +101,7 @@ def _make_sharding_rule(operation, mesh, operand_types, result_types):
     of the mesh, where that is more than the kv heads."""
     names = operation.operands + operation.results
     q, k = (operand_types[operation.operands.index(name)] for name in ("q", "k"))
-    factors = {"kv_heads": "heads"} if q.shape[1] == k.shape[1] else {}
+    factors = {"kv_heads": "heads"} if q.shape[1] == k.shape[_find_heads(k)] else {}
 
     def spell(names):
         return ", ".join(
@@ -110,6 +112,11 @@ def _make_sharding_rule(operation, mesh, operand_types, result_types):
     whole = tuple(axis for axis in axes if axis not in (*HEADS, "rows"))
     rule = f"{spell(operation.operands)} -> {spell(operation.results)}"
     return rule, {"need_replication_factors": whole}
+
+
+def _find_heads(type):
+    """The axis of heads of q, k or v."""
+    return len(type.shape) - 2
 
 
 class _Split(NamedTuple):
@@ -166,7 +173,7 @@ def _names(split):
 def _find_split(mesh, types):
     """How heads are to be split, as those of q are, or of k, where it is possible, and rows: as
     those of q are, in equal parts."""
-    heads, kv_heads = types["q"].shape[1], types["k"].shape[1]
+    heads, kv_heads = (types[name].shape[_find_heads(types[name])] for name in ("q", "k"))
 
     def count(axes):
         return math.prod(mesh.shape[axis] for axis in axes)
@@ -175,7 +182,8 @@ def _find_split(mesh, types):
     if types["q"].shape[0] % count(rows):
         rows = ()
     for name in ("q", "k"):
-        split = tuple(x for x in _names(types[name].sharding.spec[1]) if x not in rows)
+        placed = types[name].sharding.spec[_find_heads(types[name])]
+        split = tuple(x for x in _names(placed) if x not in rows)
         devices = count(split)
         share = devices % kv_heads == 0 and heads % devices == 0
         if split and (kv_heads % devices == 0 or share):
@@ -190,7 +198,7 @@ def _call_with_some_rows(operation, split, scattered, total, *arrays):
     first = jax.lax.axis_index(split.rows).astype(given["cu_seqlens_q"].dtype) * rows
     is_top_left = operation.options[2] == "top_left"
     given |= take_row_range(jnp, given, first, rows, total, is_top_left=is_top_left)
-    order = (*ORDER[operation.name], *operation.captures)
+    order = order_of(operation.name, operation.captures)
     local = operation._replace(operands=tuple(name for name in order if name in given))
     given = [given[name] for name in local.operands]
     if split.shares_heads:
@@ -216,10 +224,11 @@ def _call_with_shared_head(operation, split, *arrays):
     """_call where k and v are whole and the device has some query heads of one of their
     heads."""
     given = dict(zip(operation.operands, arrays))
-    kv_heads = given["k"].shape[1]
+    axis = _find_heads(given["k"])
+    kv_heads = given["k"].shape[axis]
     head = jax.lax.axis_index(split.heads) // (split.head_devices // kv_heads)
     for name in ("k", "v"):
-        given[name] = jax.lax.dynamic_slice_in_dim(given[name], head, 1, axis=1)
+        given[name] = jax.lax.dynamic_slice_in_dim(given[name], head, 1, axis=axis)
     results = dict(zip(operation.results, _call(operation, *given.values())))
     for name in ("dk", "dv") if operation.name == "attn_grad" else ():
         part = results[name]
