@@ -4,13 +4,22 @@ multiprocessors, from what a block of scores takes (sm90.py)."""
 import dataclasses
 import heapq
 import math
+import re
 
 import sm90
 
 MULTIPROCESSORS = 132
 
+# The most segments of a list that one CTA makes, and pairs whose keys may be in parts
+# (WorkTiles.cpp, TileLoopParts.cpp).
+CTA_SEGMENTS, FEW_PAIRS = 1024, 32
+
 CONSTANTS = {
     "list_us": sm90.Constant(2.5, "h200/kernels.json: 1.0, 3.1, 1.8 us; micro: launch, gap 0.6"),
+    "list_cta_us": sm90.Constant(1.6, "h200/kernels.json: the first of these, 1.0; launch, gap 0.6"),
+    "list_search_cycles": sm90.Constant(60.0, "estimate: two loads of shared memory a step"),
+    "merge_us": sm90.Constant(1.6, "as list_cta_us"),
+    "merge_part_cycles": sm90.Constant(600.0, "estimate: loads of the second-level cache, products"),
     "delta_tb_s": sm90.Constant(2.2, "h200/kernels.json: delta of d128, d256; out, dout read once"),
     "item_bytes": sm90.Constant(18.0, "micro: bulk store l2_shared, bytes a cycle and SM"),
     "hbm_bytes": sm90.Constant(18.0, "micro: tma hbm_own_16MB, bytes a cycle and SM"),
@@ -42,6 +51,7 @@ class Tiles:
     slack: int = 0
     lag: int = 0
     rings: int = 1
+    few_part: int = 0
     owns_keys: bool = False
 
     @property
@@ -85,6 +95,33 @@ def blocks_of(begin, end, length, shift, left, right, columns):
     return whole, high_block - low_block - whole
 
 
+def parts_of(queries, keys, group, tiles):
+    """How many parts the keys of a sequence are in.
+
+    >>> parts_of(1, 1025, 4, Tiles(4, 64, 64, 2, 1, few_part=8))
+    3
+    >>> parts_of(9, 1025, 4, Tiles(4, 64, 64, 2, 1, few_part=8))
+    1
+    """
+    is_few = 0 < queries * group <= min(FEW_PAIRS, tiles.rows)
+    return max(1, math.ceil(keys / (tiles.few_part * tiles.columns))) if tiles.few_part and is_few else 1
+
+
+def list_us(names, segments):
+    """What the kernels that make the lists of tiles take, of a function that has kernels of these
+    names: one with so many segments makes each list, or one for each step."""
+    in_one = sum(name.endswith("_in_one_cta") for name in names)
+    if in_one and segments <= CTA_SEGMENTS:
+        steps = max(1, math.ceil(math.log2(segments)))
+        # A pass for each factor of 2, in which a thread searches a run.
+        searches = steps * steps * CONSTANTS["list_search_cycles"].value / clock(0) / 1e3
+        return in_one * (CONSTANTS["list_cta_us"].value + searches)
+    kernels = [name for name in names if re.search(r"tiles(_(segments|merge|weights))?$", name)]
+    merges = max(1, math.ceil(math.log(segments, 16))) if segments > 1 else 0
+    launches = sum(merges if name.endswith("_merge") else 1 for name in kernels)
+    return launches * CONSTANTS["list_us"].value
+
+
 @dataclasses.dataclass(frozen=True)
 class Item:
     """A tile of a head: active warpgroups, whole blocks and cut ones."""
@@ -110,6 +147,14 @@ def items_of(batch, tiles, window):
             rows = begin // packed, math.ceil(end / packed)
             whole, cut = blocks_of(*rows, other, shift, *sides, tiles.columns)
             active = min(tiles.warpgroups, math.ceil((end - begin) / 64))
+            if (parts := parts_of(q, k, group, tiles)) > 1:
+                # Of few queries one block is cut, the last.
+                total = whole + cut
+                for part in range(parts):
+                    count = max(0, min(tiles.few_part, total - part * tiles.few_part))
+                    is_last = part == parts - 1
+                    result.append((Item(active, count - is_last * cut, is_last * cut), batch.kv_heads))
+                continue
             result.append((Item(active, whole * each, cut * each), batch.kv_heads))
     return result
 
@@ -176,4 +221,14 @@ class KernelModel:
         ):
             heapq.heappush(slots, heapq.heappop(slots) + cycles)
         tensor = self.loop("whole").tensor
-        return max(slots) / clock(tensor) / 1e3
+        return max(slots) / clock(tensor) / 1e3 + self.merge_us(batch)
+
+    def merge_us(self, batch):
+        """The kernel that merges the states of parts, whose longest chain decides."""
+        if not self.tiles.few_part:
+            return 0
+        group = batch.heads // batch.kv_heads
+        parts = [parts_of(q, k, group, self.tiles) for q, k in zip(batch.q_lengths, batch.k_lengths)]
+        rounds = math.ceil(len(parts) * batch.kv_heads / (MULTIPROCESSORS * self.tiles.ctas))
+        cycles = rounds * max(parts) * CONSTANTS["merge_part_cycles"].value
+        return CONSTANTS["merge_us"].value + cycles / clock(0) / 1e3

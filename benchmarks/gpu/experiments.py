@@ -34,6 +34,8 @@ class Experiment:
     adopt_at: float
     why: str
     sides: str = "schedules"  # or "without_fill", "of_views", "copied", or a layout of plans
+    # Of "ghosts": how many entries cu_seqlens has on either side, by empty sequences at its end.
+    entries: tuple = ()
 
 
 # ptxas 13.0 takes all of them without a spill that is a warning.
@@ -67,6 +69,10 @@ EXPERIMENTS = [
     Experiment("dkv d128 with 80 queries, two rings", "pr164502 bf16 d128 full backward",
                ((4, 64, 64, 2, 2), (8, 80, 128, 2, 1, 0, 0, 2)), 0.96, 0.98,
                "dkv 1608 cycles in place of 1736"),
+    Experiment("d256 backward, products of 48 columns", "pr164502 bf16 d256 full backward",
+               ((8, 128, 48, 2, 1), (8, 48, 128, 2, 1), (8, 48, 128, 2, 1, 0, 0, 2)), 0.96, 0.98,
+               "by the model 604, 609 and 396 us in place of 613, 625 and 448: products of 32 columns, "
+               "in shared memory both, take 30 cycles in place of 16"),
     Experiment("causal d128, short sequences, small tiles", "pr164502 bf16 d128 causal",
                ((4, 64, 48, 2, 3, 0, 0, 1, 8),), 0.97, 0.98,
                "0.94 when it was measured last, before items came from a counter"),
@@ -96,6 +102,27 @@ EXPERIMENTS = [
     Experiment("window d64, 96 keys a block", "pr164502 bf16 d64 window 256,0",
                ((4, 64, 96, 2, 3),), 0.96, 0.97,
                "products of 64 columns lose 6 of 32 cycles, those of 96 none"),
+    Experiment("decoding d64, keys in parts", "decode bf16 d64 full",
+               ((12, 192, 128, 3, 1, 1, 0, 1, 0, 0, 8),), 0.84, 0.92,
+               "128 items of 512 to 4096 keys on 132 CTAs: 34.6 us by the model; of 1024 at most: 25.8, and "
+               "2.8 to merge. All keys and values are 25 us at 3 TB/s"),
+    Experiment("decoding d64, keys in parts, two CTAs", "decode bf16 d64 full",
+               ((4, 64, 128, 3, 2, 0, 0, 1, 0, 0, 8),), 0.82, 0.92,
+               "copies of one CTA beside the first blocks of the other: memory alone is the limit"),
+    Experiment("decoding d128, keys in parts", "decode bf16 d128 full",
+               ((12, 192, 96, 3, 1, 1, 1, 1, 8, 0, 10),), 0.77, 0.92,
+               "69.4 us by the model, 48.2 in parts and 3.1 to merge; memory is 50 us"),
+    Experiment("decoding d128, keys in parts, two CTAs", "decode bf16 d128 full",
+               ((4, 64, 64, 2, 2, 0, 0, 1, 0, 0, 16),), 0.77, 0.92, "as at d64: memory is 50 us"),
+    Experiment("decoding d256, keys in parts, two CTAs", "decode bf16 d256 full",
+               ((4, 64, 32, 2, 2, 0, 0, 1, 0, 0, 32),), 0.77, 0.92,
+               "134 us by the model; memory is 100 us. Tiles of 8 warps spill in the merge"),
+    Experiment("cu_seqlens of 1024 entries", "pr164502 bf16 d64 full", (), 1.01, 1.02,
+               "beside 96: one CTA makes the list, 4.8 us in place of 3.1; adopted: ghosts cost nothing",
+               "ghosts", (96, 1024)),
+    Experiment("lists by a kernel for each step", "pr164502 bf16 d64 full", (), 1.05, 0.99,
+               "1025 entries are one more than one CTA makes a list of: five launches in place of one, "
+               "12.5 us in place of 4.8; adopted: one CTA has too many", "ghosts", (1024, 1025)),
     Experiment("the calls of two ranks, whole documents", "pr164502 bf16 d128 causal", (), 1.12, 1.2,
                "one document is on both ranks, whose keys are copied (3 us), as are all of a rank that has a "
                "part of it (9 us), and two launches end with fewer tiles than one; adopted: the "
@@ -113,9 +140,22 @@ def _item_of(experiment):
     return plan.find_timed(experiment.label)
 
 
+def _with_entries(item, entries):
+    """The item with as many entries of cu_seqlens, or a rehearsal's few more than it has."""
+    batch = item.config.batch
+    more = entries - 1 - len(batch.q_lengths)
+    ghosts = (0,) * (min(more, 3) if rehearsal.FOLDER else more)
+    batch = dataclasses.replace(
+        batch, q_lengths=(*batch.q_lengths, *ghosts), k_lengths=(*batch.k_lengths, *ghosts)
+    )
+    return dataclasses.replace(item, config=dataclasses.replace(item.config, batch=batch))
+
+
 def _pair_of(experiment):
     """The items of both sides: what is done today, and what is tried."""
     item = _item_of(experiment)
+    if experiment.sides == "ghosts":
+        return tuple(_with_entries(item, entries) for entries in experiment.entries)
     views = dataclasses.replace(item, strided=True)
     if experiment.sides == "of_views":
         return item, views
@@ -161,12 +201,12 @@ def _sides_of(experiment, made):
     return today, tried
 
 
-def _prepare_pair(compiler, experiment, pair, shared):
+def _prepare_pair(compiler, experiment, pair):
     """The calls of both sides, and how far their results differ."""
     made = []
     for item in pair:
         torch.manual_seed(0)  # the same inputs for both
-        made.append(ours.prepare(compiler, item, shared))
+        made.append(ours.prepare(compiler, item, peers.Batch(item.config)))
     off = max(ours.difference(a, b) for a, b in zip(made[1][2][0], made[0][2][0]))
     return _sides_of(experiment, made), off
 
@@ -207,11 +247,11 @@ def main(log, arguments):
         try:
             torch.manual_seed(0)
             with log.attempt(name, "turns"), timing.side_stream():
-                shared = peers.Batch(pair[0].config)
                 if experiment.sides in LAYOUTS:
+                    shared = peers.Batch(pair[0].config)
                     *calls, off = context.prepare(pair[0].config, shared, experiment.sides)
                 else:
-                    calls, off = _prepare_pair(compiler, experiment, pair, shared)
+                    calls, off = _prepare_pair(compiler, experiment, pair)
                 (table, tried) = timing.turns_ms(calls, ROUNDS)
                 del calls
         except (kernels.Missing, ValueError, RuntimeError) as error:

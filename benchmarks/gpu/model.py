@@ -60,7 +60,7 @@ def _run(*command, text=None):
 
 _FIELDS = {
     "warps": "warps", "block_m": "rows", "kv_block": "columns", "stages": "stages",
-    "ctas": "ctas", "slack": "slack", "lag": "lag", "rings": "rings",
+    "ctas": "ctas", "slack": "slack", "lag": "lag", "rings": "rings", "few_part": "few_part",
 }  # fmt: skip
 
 
@@ -173,8 +173,7 @@ def predict(function, batch, head_dim, window, offsets=sm90.OFFSETS):
     if not models:
         raise sass.Unavailable("expected a kernel with products of wgmma, got none")
     times = {name: model.microseconds(batch, window) for name, model in models.items()}
-    lists = sum(bool(re.search(r"tiles(_\w+)?$", name)) for name in function.names)
-    times["lists"] = lists * batches.CONSTANTS["list_us"].value
+    times["lists"] = batches.list_us(function.names, len(batch.q_lengths) + 1)
     if any(re.search(r"(^|_)delta$", name) for name in function.names):
         read = 2 * 2 * batch.heads * batch.tokens_q * head_dim
         times["delta"] = read / batches.CONSTANTS["delta_tb_s"].value / 1e6

@@ -56,7 +56,7 @@ assert forward["peers"]["fa3"]["difference"] == 1
 assert "fa3 on pr164502 bf16 d64 full: its result differs from ours by 1" in printed
 assert of("flex")[0]["peers"]["flex"]["difference"] < 0.01
 
-assert len(of("experiment")) == 8 and all("verdict" in row for row in of("experiment"))
+assert len(of("experiment")) == 9 and all("verdict" in row for row in of("experiment"))
 assert all(row["difference"] < 0.01 for row in of("experiment")), of("experiment")
 (row,) = of("counters")
 assert row["counters"]["Kernel Name"] == "attention" and row["counters"]["Duration"] == 199e3
