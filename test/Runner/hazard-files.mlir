@@ -2,7 +2,7 @@
 // results, which may be anything.
 
 // RUN: rm -rf %t && mkdir %t
-// RUN: not varlen-run %s --device=sim:sm_80 --random=0 --lengths=70 --sim-mutant=3 --trace=%t/trace.json --json=%t/figures.json -o %t/out.safetensors > %t/report 2> %t/errors
+// RUN: not varlen-run %s --device=sim:sm_80 --random=0 --lengths=70 --sim-mutant=5 --trace=%t/trace.json --json=%t/figures.json -o %t/out.safetensors > %t/report 2> %t/errors
 // RUN: FileCheck %s < %t/errors
 // RUN: count 0 < %t/report
 // RUN: not test -e %t/out.safetensors
