@@ -9,7 +9,6 @@
 #ifndef VARLEN_CONVERSION_VARLENTOCPU_CPUTILEBUILDER_H
 #define VARLEN_CONVERSION_VARLENTOCPU_CPUTILEBUILDER_H
 
-#include "CPUTileMemory.h"
 #include "RowScratch.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Utils/RowMap.h"
@@ -17,6 +16,22 @@
 #include "varlen/Support/ControlFlow.h"
 
 namespace mlir::varlen {
+
+inline MemRefType memoryType(Value memory) {
+  return cast<MemRefType>(memory.getType());
+}
+
+inline FloatType elementOf(Value memory) {
+  return cast<FloatType>(memoryType(memory).getElementType());
+}
+
+/// Elements in a cache line of 64 bytes.
+inline int64_t getCacheLineElements(Type element) {
+  return 512 / element.getIntOrFloatBitWidth();
+}
+
+/// A scalar or vector in another float type; nothing if it has it already.
+Value emitConvert(ImplicitLocOpBuilder &b, Value value, Type element);
 
 /// The rows of `count` pairs from `first` on. Pairs of keys have a group of 1;
 /// if they are in pages, they are of one block.
@@ -59,20 +74,6 @@ public:
   /// A parallel loop over the work tiles of a list.
   Operation *forEachTile(Value tiles, Value group,
                          function_ref<void(const WorkTile &)> body);
-  /// Among all tiles of a list that see a key: the most rows and keys, and the
-  /// scores (f64) of all and of the one with most, if each row saw all keys.
-  struct Extremes {
-    Value rows, keys, scores, mostScores;
-  };
-  Extremes emitExtremes(Value tiles, Value group);
-  Value emitScores(const WorkTile &tile);
-  /// Whether a tile has so much of all work that threads would wait for it.
-  Value emitIsLarge(Value scores, Value allScores);
-  /// Turns of a list: first all tiles that are in one piece, then, if there can
-  /// be any, one after the other of those that are cut. `body` takes the number
-  /// of the tile and whether it is the first turn.
-  void forEachTurn(Value tiles, Value canBeCut,
-                   function_ref<void(Value, Value)> body);
   /// The mask of a tile's sequence, one of `batch`.
   SequenceMask maskOf(const WorkTile &tile, BatchOp batch) {
     Position offset;
@@ -101,8 +102,8 @@ public:
   Value load(ArrayRef<TileCopy> copies, int64_t rows, int64_t columns);
   void store(Value tile, Value memref);
 
-  // Moves between packed tensors and scratch, in CPUTileMemory.cpp, as linalg
-  // on views. Everything is converted to the type of its destination.
+  // Moves between packed tensors and scratch, as linalg on views.
+  // Everything is converted to the type of its destination.
 
   /// Calls `body` with views of rows memory[row, head, :], the number of the
   /// first one, and how many they are: one view where a token has one pair,

@@ -8,7 +8,7 @@
 
 #include "HeadSums.h"
 
-#include "CPUTileMemory.h"
+#include "CPUTileBuilder.h"
 #include "varlen/Dialect/Varlen/Utils/RowMap.h"
 #include "varlen/Support/ControlFlow.h"
 

@@ -1,4 +1,4 @@
-//===- QueryTileConverter.cpp - A loop over tiles of queries --------------===//
+//===- QueryTileConverter.cpp - The body of a loop over queries -----------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,142 +8,371 @@
 
 #include "QueryTileConverter.h"
 
-#include "varlen/Runtime/Runtime.h"
-
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
 
-void QueryTileConverter::emit(Value list, Value group) {
-  if (!ops.blocks)
-    return emitTiles(list, group);
-  int64_t kvBlock = schedule.getKvBlock();
-  IntegerAttr blocks, fewBlocks;
-  if (ops.parts) {
-    blocks = b.getI64IntegerAttr(ops.parts.getBlocks());
-    fewBlocks = b.getI64IntegerAttr(ops.parts.getFew());
-    ofPanels.keys = blocks.getInt() * kvBlock;
-    ofFew.keys = fewBlocks.getInt() * kvBlock;
-  }
-  auto type = MemRefType::get({ShapedType::kDynamic, SplitTilesOp::NumColumns},
-                              b.getI64Type());
-  Type number = b.getIndexType();
-  auto split = SplitTilesOp::create(b, type, number, number, number, list,
-                                    group, b.getI64IntegerAttr(kvBlock),
-                                    b.getI64IntegerAttr(getMaxQueries()),
-                                    blocks, fewBlocks);
-  Value items = split.getItems(), firstMerge = split.getFirstMerge();
-  if (ops.parts) {
-    ofPanels.slots = makePanels().allocateStates(split.getSlots());
-    ofFew.slots = makeFew().allocateStates(split.getFewSlots());
-  }
-  emitPhases(items, firstMerge);
-  for (const Parts &parts : {ofFew, ofPanels})
-    for (Value states : parts.slots)
-      memref::DeallocOp::create(b, states);
-  memref::DeallocOp::create(b, items);
+//===----------------------------------------------------------------------===//
+// Scratch
+//===----------------------------------------------------------------------===//
+
+/// The values of a query in an operand or result of an operation.
+static int64_t getPerQuery(QueryTileOpInterface op, Value tile) {
+  return cast<RankedTensorType>(tile.getType())
+      .getDimSize(1 - op.getQueriesDim(tile));
 }
 
-void QueryTileConverter::emitPhases(Value items, Value firstMerge) {
-  Value zero = index.constant(0), count = index.dim(items, 0);
-  Value phases = index.select(index.less(firstMerge, count), index.constant(2),
-                              index.constant(1));
-  loop(zero, ops.parts ? phases : index.constant(1), 1, [&](Value phase) {
-    Value isFirst = index.equal(phase, zero);
-    Value begin = index.select(isFirst, zero, firstMerge);
-    Value end = index.select(isFirst, firstMerge, count);
-    emitForall(b, index.sub(end, begin),
-               [&](Value i) { emitItem(items, index.add(begin, i)); });
+SmallVector<int64_t> QueryTileConverter::getStateSizes() {
+  // Queries are columns of the loop's state.
+  return llvm::map_to_vector(ops.blocks.getInits(), [](Value init) {
+    return cast<RankedTensorType>(init.getType()).getDimSize(0);
   });
 }
 
-/// Tiles that visit no blocks: vector by vector.
-void QueryTileConverter::emitTiles(Value list, Value group) {
-  QueryTileBody body(*this, ops, Orientation::KQ, lanes, /*panels=*/1);
-  forEachTile(list, group, [&](const WorkTile &tile) {
-    body.allocate(tile);
-    branch(
-        index.lessEqual(0, tile.kRows), [&] { body.emitBefore(); },
-        [&] { body.emitUnused(); });
-  })->setAttr(kScheduleAttrName, schedule);
+SmallVector<Value> QueryTileConverter::allocateStates(Value count) {
+  return llvm::map_to_vector(getStateSizes(), [&](int64_t perQuery) {
+    SmallVector<int64_t> shape = getBufferShape(perQuery);
+    shape.insert(shape.begin(), ShapedType::kDynamic);
+    return CPUTileBuilder::allocate(shape, compute, count);
+  });
 }
 
-QueryTileConverter::Item QueryTileConverter::readItem(Value items,
-                                                      Value number) {
-  auto field = [&](SplitTilesOp::Column column) -> Value {
-    return index.load(items, ValueRange{number, index.constant(column)});
+QueryTileConverter::State QueryTileConverter::getState(ValueRange states,
+                                                       Value number) {
+  State state;
+  for (auto [memory, perQuery] : llvm::zip_equal(states, getStateSizes()))
+    state.push_back({matrixAt(memory, number), perQuery});
+  return state;
+}
+
+void QueryTileConverter::allocateResults(QueryTileOpInterface op) {
+  // One result may replace an operand that nothing else reads.
+  bool isTaken = false;
+  for (Value result : op->getResults()) {
+    int64_t perQuery = getPerQuery(op, result);
+    auto last = llvm::find_if(op->getOperands(), [&](Value operand) {
+      return operand.hasOneUse() && getPerQuery(op, operand) == perQuery;
+    });
+    if (isTaken || last == op->getOperands().end()) {
+      buffers[result] = allocateBuffer(perQuery, compute);
+      continue;
+    }
+    takenOver[result] = *last;
+    isTaken = true;
+  }
+}
+
+void QueryTileConverter::allocate(const WorkTile &workTile) {
+  tile = workTile;
+  buffers.clear();
+  takenOver.clear();
+  if (ops.step) {
+    factors->allocateQueries(b.getIndexAttr(panels));
+    Type key = b.getI32Type();
+    lo = allocateBuffer(1, key);
+    hi = allocateBuffer(1, key);
+  }
+  for (Operation &op : *ops.tiles.getBody())
+    TypeSwitch<Operation *>(&op)
+        .Case([&](ReadOp read) {
+          if (read.isOfVectors())
+            return;
+          for (Value number : read.getValues())
+            buffers[number] = allocateBuffer(1, compute);
+        })
+        .Case([&](RowDotOp dot) {
+          buffers[dot.getResult()] = allocateBuffer(1, compute);
+        })
+        .Case(
+            [&](QueryTileOpInterface computed) { allocateResults(computed); });
+  if (!ops.step)
+    return;
+  SmallVector<Value> memory =
+      score->allocate(b.getIndexAttr(panels),
+                      [&](Type type) { return allocateBuffer(1, type); });
+  useScore(memory);
+  score->emitViews();
+  factors->allocateKeys();
+}
+
+//===----------------------------------------------------------------------===//
+// Operations of a tile
+//===----------------------------------------------------------------------===//
+
+void QueryTileConverter::emitBefore() {
+  Block *body = ops.tiles.getBody();
+  Operation *outer = ops.getOuter();
+  auto end = outer ? outer->getIterator() : body->end();
+  forEachPanel([&](Panel at) {
+    // Without blocks scratch of one panel serves all.
+    if (!outer)
+      at.number = at.offset = index.constant(0);
+    // Reads depend on nothing but their tile.
+    if (factors)
+      factors->pack(at);
+    emitNumbers(at);
+    emitOps(body->begin(), end, at);
+    if (outer)
+      score->storeRanges(at);
+  });
+}
+
+void QueryTileConverter::emitAfter(const State &state) {
+  Operation *outer = ops.getOuter();
+  for (auto [result, buffer] : llvm::zip_equal(outer->getResults(), state))
+    buffers[result] = buffer;
+  forEachPanel([&](const Panel &at) {
+    emitOps(std::next(outer->getIterator()), outer->getBlock()->end(), at);
+  });
+}
+
+void QueryTileConverter::emitOps(Block::iterator begin, Block::iterator end,
+                                 const Panel &at) {
+  auto buffersOf = [&](ValueRange values) {
+    return llvm::map_to_vector(values, [&](Value v) { return bufferOf(v); });
   };
-  Item item;
-  Value kind = field(SplitTilesOp::Kind);
-  item.isPart = index.equal(kind, index.constant(VARLEN_ITEM_PART));
-  item.isMerge = index.equal(kind, index.constant(VARLEN_ITEM_MERGE));
-  item.isFew = index.less(0, field(SplitTilesOp::Few));
-  item.slot = field(SplitTilesOp::Slot);
-  return item;
+  for (Operation &op : llvm::make_range(begin, end))
+    TypeSwitch<Operation *>(&op)
+        .Case([&](QueryTileOpInterface computed) {
+          emitTileOp(computed, buffersOf(computed->getOperands()),
+                     buffersOf(computed->getResults()), at);
+        })
+        .Case([&](WriteOp write) { emitWrite(write, at); });
 }
 
-void QueryTileConverter::emitItem(Value items, Value number) {
-  BatchOp batch = ops.tiles.getBatchOp();
-  WorkTile tile = readTile(items, number, batch.getGroup());
-  tile.mask = maskOf(tile, batch);
-  Item item = readItem(items, number);
-  QueryTileBody panels = makePanels();
-  // The first part's state, which becomes the tile's, and another part's.
-  SmallVector<Value> states = panels.allocateStates(index.constant(2));
-  panels.allocate(tile);
-  branch(
-      index.lessEqual(0, tile.kRows),
-      [&] { emitInOrientation(panels, states, item); },
-      [&] { panels.emitUnused(); });
-}
-
-void QueryTileConverter::emitInOrientation(QueryTileBody &panels,
-                                           ValueRange own, const Item &item) {
-  branch(item.isFew, [&] {
-    WorkTile some = panels.tile;
-    some.rows = index.min(some.rows, getMaxQueries());
-    QueryTileBody few = makeFew();
-    few.allocate(some);
-    emitParts(few, ofFew, few.allocateStates(index.constant(2)), item);
+/// What is a number of each query. Lanes behind the last one have its numbers;
+/// vectors behind it begin and end with the last key: nothing is computed for
+/// them.
+void QueryTileConverter::emitNumbers(const Panel &at) {
+  forEachLane(at, [&](Value lane, Value pair) {
+    if (ops.step) {
+      emitLimits(tile.pairs.query(index, pair), placeOf(lo, at, lane));
+      score->store(at, lane);
+    }
+    for (Operation &op : *ops.tiles.getBody())
+      TypeSwitch<Operation *>(&op)
+          .Case([&](ReadOp read) {
+            if (read.isOfVectors())
+              return;
+            for (auto [i, number] : llvm::enumerate(read.getValues()))
+              storeNumber(loadNumber(read.getSource(), pair, i),
+                          bufferOf(number), at, lane);
+          })
+          .Case([&](RowDotOp dot) {
+            storeNumber(emitRowProduct(dot, pair), bufferOf(dot.getResult()),
+                        at, lane);
+          });
   });
-  branch(isNot(item.isFew), [&] {
-    emitParts(panels, ofPanels, own, item);
-  })->setAttr(kScheduleAttrName, schedule);
+  if (!ops.step || !isKQ())
+    return;
+  Value end = arith::IndexCastOp::create(b, b.getI32Type(), tile.kRows);
+  loop(index.roundUp(at.rows, lanes), index.constant(size), 1, [&](Value lane) {
+    for (const PanelBuffer &limits : {lo, hi})
+      storeNumber(end, limits, at, lane);
+  });
 }
 
-void QueryTileConverter::emitParts(QueryTileBody &body, const Parts &parts,
-                                   ValueRange own, const Item &item) {
-  const WorkTile &tile = body.tile;
-  Value zero = index.constant(0), one = index.constant(1);
-  QueryTileBody::State state = body.getState(own, zero);
-  body.emitBefore();
-  if (!ops.parts) {
-    body.emitBlocks(tile.kBegin, tile.kEnd, state);
-    return body.emitAfter(state);
-  }
-  // Parts are numbered from the first key of a sequence on. A tile that sees
-  // none has a state, too.
-  Value keys = index.constant(parts.keys);
-  Value first = index.div(tile.kBegin, keys);
-  Value count = index.max(index.sub(index.ceilDiv(tile.kEnd, keys), first), 1);
-  loop(zero, count, 1, [&](Value number) {
-    QueryTileBody::State next = body.getState(own, index.min(number, one));
-    branch(
-        item.isMerge,
-        [&] {
-          body.emitCopy(
-              body.getState(parts.slots, index.add(item.slot, number)), next);
-        },
-        [&] {
-          Value part = index.mul(index.add(first, number), keys);
-          body.emitBlocks(index.max(part, tile.kBegin),
-                          index.min(index.add(part, keys), tile.kEnd), next);
+Value QueryTileConverter::emitRowProduct(RowDotOp dot, Value pair) {
+  SmallVector<Value> sources =
+      llvm::map_to_vector(dot->getOperands(), [](Value operand) -> Value {
+        return operand.getDefiningOp<ReadOp>().getSource();
+      });
+  int64_t columns = memoryType(sources[0]).getDimSize(2);
+  int64_t whole = columns / lanes * lanes;
+  auto load = [&](Value source, Value at, int64_t length) {
+    auto type = VectorType::get({length}, elementOf(source));
+    SmallVector<Value> place = tile.pairs.placeOf(index, 3, pair);
+    place.push_back(at);
+    return emitConvert(b, vector::LoadOp::create(b, type, source, place),
+                       compute);
+  };
+  auto sum = [&](Value vector) -> Value {
+    return vector::ReductionOp::create(b, vector::CombiningKind::ADD, vector,
+                                       arith::FastMathFlags::reassoc);
+  };
+  Value total = floatConstant(0.0);
+  if (whole) {
+    ValueRange products = emitLoop(
+        b, index.constant(0), index.constant(whole), index.constant(lanes),
+        splat(lanes, compute, 0.0), [&](Value at, ValueRange acc) {
+          return Values{math::FmaOp::create(b, load(sources[0], at, lanes),
+                                            load(sources[1], at, lanes),
+                                            acc.front())};
         });
-    branch(index.less(zero, number), [&] { body.emitMerge(state, next); });
+    total = sum(products.front());
+  }
+  if (whole != columns) {
+    Value at = index.constant(whole);
+    Value rest = arith::MulFOp::create(b, load(sources[0], at, columns - whole),
+                                       load(sources[1], at, columns - whole));
+    total = arith::AddFOp::create(b, total, sum(rest));
+  }
+  return total;
+}
+
+void QueryTileConverter::emitTileOp(Operation *op,
+                                    ArrayRef<PanelBuffer> operands,
+                                    ArrayRef<PanelBuffer> results,
+                                    const Panel &at) {
+  AffineMap swap =
+      AffineMap::getPermutationMap(ArrayRef<int64_t>{1, 0}, b.getContext());
+  forEachRun(at, [&](Value from, OpFoldResult count) {
+    auto copy = cast<QueryTileOpInterface>(op->clone());
+    copy.setOrientation(orientation);
+    // Where the steps round probabilities.
+    copy.setRounded(factors && factors->getElement() != compute);
+    // As the operation has its queries, once it is asked for a tile of that
+    // type.
+    auto turned = [&](Value memory, Value asked) -> Value {
+      return copy.getQueriesDim(asked) == getQueriesDim()
+                 ? memory
+                 : memref::TransposeOp::create(b, memory,
+                                               AffineMapAttr::get(swap));
+    };
+    for (auto [number, buffer] : llvm::enumerate(operands)) {
+      Value memory = view(buffer, at, from, count);
+      Value natural = load(memory);
+      copy->setOperand(number, natural);
+      if (Value other = turned(memory, natural); other != memory)
+        copy->setOperand(number, load(other));
+    }
+    SmallVector<Value> destinations;
+    for (auto [result, buffer] : llvm::zip_equal(copy->getResults(), results)) {
+      Value memory = view(buffer, at, from, count);
+      result.setType(memref::getTensorTypeFromMemRefType(memory.getType()));
+      memory = turned(memory, result);
+      result.setType(memref::getTensorTypeFromMemRefType(memory.getType()));
+      destinations.push_back(memory);
+    }
+    b.insert(copy);
+    // What replaces an operand is stored last: the others read that.
+    auto isOperand = [&](const PanelBuffer &buffer) {
+      return llvm::any_of(operands, [&](const PanelBuffer &operand) {
+        return operand.memory == buffer.memory;
+      });
+    };
+    for (bool replaces : {false, true})
+      for (auto [number, buffer] : llvm::enumerate(results))
+        if (isOperand(buffer) == replaces)
+          store(copy->getResult(number), destinations[number]);
   });
-  branch(
-      item.isPart,
-      [&] { body.emitCopy(state, body.getState(parts.slots, item.slot)); },
-      [&] { body.emitAfter(state); });
+}
+
+void QueryTileConverter::emitWrite(WriteOp write, const Panel &at) {
+  if (!write.isOfVectors())
+    return emitWriteNumbers(write, at);
+  Value destination = write.getDestination();
+  PanelBuffer buffer = bufferOf(write.getValues().front());
+  if (!isKQ())
+    return emitStoreRows(view(buffer, at), /*factor=*/Value(),
+                         {tile.pairs, at.first, at.rows}, destination);
+  Value scratch = CPUTileBuilder::allocate({lanes, buffer.perQuery}, compute);
+  loop(index.constant(0), at.rows, lanes, [&](Value column) {
+    RowRange rows = {tile.pairs, index.add(at.first, column),
+                     index.min(index.sub(at.rows, column), lanes)};
+    Value inPlace = emitIsInPlace(destination, rows, compute);
+    Value to = emitVectorRows(destination, rows, inPlace, scratch, [] {});
+    linalg::TransposeOp::create(b,
+                                view(buffer, at, column, b.getIndexAttr(lanes)),
+                                to, ArrayRef<int64_t>{1, 0});
+    auto store = [&] {
+      emitStoreRows(scratch, /*factor=*/Value(), rows, destination);
+    };
+    if (inPlace)
+      branch(isNot(inPlace), store);
+    else
+      store();
+  });
+}
+
+void QueryTileConverter::emitUnused() {
+  for (auto write : ops.tiles.getBody()->getOps<WriteOp>())
+    emitOtherwise(write, {tile.pairs, tile.first, tile.rows});
+}
+
+void QueryTileConverter::emitCopy(const State &from, const State &to) {
+  forEachPanel([&](const Panel &at) {
+    for (auto [source, destination] : llvm::zip_equal(from, to))
+      linalg::CopyOp::create(b, view(source, at), view(destination, at));
+  });
+}
+
+void QueryTileConverter::emitMerge(const State &state, const State &more) {
+  Operation *merge = ops.parts.getMergeOp();
+  SmallVector<PanelBuffer> operands(state);
+  llvm::append_range(operands, more);
+  forEachPanel(
+      [&](const Panel &at) { emitTileOp(merge, operands, state, at); });
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+// Where one panel is all the work that could hide the way of keys from memory,
+// as in decoding, the block behind is asked for. No hardware foresees it: rows
+// of a head lie as far apart as a token has heads.
+
+void QueryTileConverter::emitBlocks(Value begin, Value end,
+                                    const State &state) {
+  SmallVector<double> numbers = ops.blocks.getBeginning().getNumbers();
+  forEachPanel([&](const Panel &at) {
+    for (auto [number, buffer] : llvm::zip_equal(numbers, state))
+      fill(buffer, at, number);
+  });
+  // A single panel is checked when it visits the block.
+  SmallVector<NumberRange> ofTile;
+  if (isKQ())
+    ofTile = score->uniteRanges(getNumPanels());
+  loop(begin, end, schedule.getKvBlock(), [&](Value k0) {
+    Value may;
+    if (isKQ())
+      may = score->mayBeVisible(ofTile, tile.first, tile.rows, k0,
+                                index.add(k0, blockKeys(k0)));
+    if (!may)
+      return emitBlock(k0, state);
+    branch(may, [&] { emitBlock(k0, state); });
+  });
+}
+
+void QueryTileConverter::emitBlock(Value k0, const State &state) {
+  Value keys = blockKeys(k0), next = index.add(k0, keys);
+  auto prefetch = [&] { factors->prefetch(next, blockKeys(next)); };
+  if (isKQ()) {
+    // A copy pays when several panels share it; rows that no one owns, past the
+    // last granule, must be copied to be made zero.
+    Value rest = index.rem(keys, kGranule);
+    Value isSingle = index.equal(getNumPanels(), 1);
+    factors->readKeys(k0, keys, index.both(index.equal(rest, 0), isSingle));
+    branch(isSingle, prefetch);
+  } else {
+    prefetch();
+    if (!factors->areInPlace())
+      factors->readKeys(k0, keys, /*inPlace=*/Value());
+  }
+  forEachPanel([&](const Panel &at) { emitPanelStep(at, {k0, keys}, state); });
+}
+
+void QueryTileConverter::emitPanelStep(const Panel &at, const KeyBlock &block,
+                                       const State &state) {
+  emitSeen(at, block, [&](KeyRange keys) {
+    if (isKQ()) {
+      // Vectors without a query see nothing.
+      Value isFull = index.less(size - lanes, at.rows);
+      keys.seenEnd = index.select(isFull, keys.seenEnd, index.constant(0));
+    } else {
+      // A minimum bounds the size of the scores.
+      keys.size = index.min(keys.size, schedule.getKvBlock());
+    }
+    SmallVector<Value> views = llvm::map_to_vector(
+        state, [&](const PanelBuffer &buffer) { return view(buffer, at); });
+    emitStep(at, block, keys, view(lo, at), view(hi, at), views);
+  });
 }

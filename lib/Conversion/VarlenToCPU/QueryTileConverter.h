@@ -1,4 +1,4 @@
-//===- QueryTileConverter.h - A loop over tiles of queries ------*- C++ -*-===//
+//===- QueryTileConverter.h - The body of a loop over queries ---*- C++ -*-===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -9,68 +9,61 @@
 #ifndef VARLEN_CONVERSION_VARLENTOCPU_QUERYTILECONVERTER_H
 #define VARLEN_CONVERSION_VARLENTOCPU_QUERYTILECONVERTER_H
 
-#include "QueryTileBody.h"
+#include "TileConverter.h"
 
 namespace mlir::varlen {
 
-/// Converts a loop over tiles of queries: which thread does what, in which
-/// orientation.
+/// Converts the body of a loop over tiles of queries, operation by operation,
+/// in either orientation.
 ///
-/// A tile whose queries would leave most lanes of a panel empty, as when a
-/// sequence is decoded token by token, has queries as rows (orientation qk):
-/// lanes are keys and columns of values, and both are read where they are. All
-/// others have queries as columns, in panels.
-///
-/// If the loop has parts, those of a tile with much of all work are items of
-/// the list by themselves (`varlen.split_tiles`).
-class QueryTileConverter : CPUTileBuilder {
+/// A value of the tile is a buffer of scratch. What a tile computes before and
+/// after its loop over blocks is done panel by panel; in that loop a block of
+/// keys is read once for all panels, and the state of the queries stays in its
+/// buffers. What an operation computes does not matter here.
+class QueryTileConverter : public TileConverter {
 public:
-  QueryTileConverter(TileLoop loop, const CPUTileBuilder &common)
-      : CPUTileBuilder(common), ops(loop) {}
+  /// The values that the loop over blocks carries.
+  using State = SmallVector<PanelBuffer>;
 
-  /// Emits the loop over the tiles of `list`, whose rows have the pairs of
-  /// `group` query heads.
-  void emit(Value list, Value group);
+  QueryTileConverter(const CPUTileBuilder &common, TileLoop loop,
+                     Orientation orientation, int64_t size, int64_t panels)
+      : TileConverter(common, loop, orientation, size, panels) {}
+
+  /// Allocates scratch for a tile, but for its state.
+  void allocate(const WorkTile &workTile);
+  /// Memory for `count` states.
+  SmallVector<Value> allocateStates(Value count);
+  State getState(ValueRange states, Value number);
+
+  /// The operations before the loop over blocks; all if there is none.
+  void emitBefore();
+  /// The state of the keys from `begin` to before `end`.
+  void emitBlocks(Value begin, Value end, const State &state);
+  void emitCopy(const State &from, const State &to);
+  /// Adds the keys of another state.
+  void emitMerge(const State &state, const State &more);
+  /// The operations after it.
+  void emitAfter(const State &state);
+  /// What rows of no sequence get.
+  void emitUnused();
 
 private:
-  /// What a row of `varlen.split_tiles` says beside its tile.
-  struct Item {
-    Value isPart, isMerge, isFew, slot;
-  };
-  /// The parts of tiles in one orientation.
-  struct Parts {
-    /// Keys of a part: by default more than there are.
-    int64_t keys = int64_t(1) << 60;
-    /// States that items leave for the item that merges them.
-    SmallVector<Value> slots;
-  };
+  /// The values of a query that each value of the state has.
+  SmallVector<int64_t> getStateSizes();
+  void allocateResults(QueryTileOpInterface op);
 
-  void emitTiles(Value list, Value group);
-  /// The items before `firstMerge`, then the others.
-  void emitPhases(Value items, Value firstMerge);
-  Item readItem(Value items, Value number);
-  void emitItem(Value items, Value number);
-  /// The item whose tile is that of `panels`; `own` is memory for two states
-  /// in panels.
-  void emitInOrientation(QueryTileBody &panels, ValueRange own,
-                         const Item &item);
-  /// The item whose tile is that of `body`: computes or reads the states of its
-  /// parts, merges them, and ends the tile or stores the state. `own` is memory
-  /// for the first state and for another one.
-  void emitParts(QueryTileBody &body, const Parts &parts, ValueRange own,
-                 const Item &item);
+  // For a panel.
+  void emitNumbers(const Panel &at);
+  Value emitRowProduct(RowDotOp dot, Value pair);
+  void emitOps(Block::iterator begin, Block::iterator end, const Panel &at);
+  void emitTileOp(Operation *op, ArrayRef<PanelBuffer> operands,
+                  ArrayRef<PanelBuffer> results, const Panel &at);
+  void emitWrite(WriteOp write, const Panel &at);
 
-  /// Queries that a tile of few has at most.
-  int64_t getMaxQueries() { return lanes / 2; }
-  QueryTileBody makePanels() {
-    return {*this, ops, Orientation::KQ, panel, schedule.getPanels()};
-  }
-  QueryTileBody makeFew() {
-    return {*this, ops, Orientation::QK, getMaxQueries(), /*panels=*/1};
-  }
-
-  TileLoop ops;
-  Parts ofFew, ofPanels;
+  // For a block.
+  void emitBlock(Value k0, const State &state);
+  void emitPanelStep(const Panel &at, const KeyBlock &block,
+                     const State &state);
 };
 
 } // namespace mlir::varlen

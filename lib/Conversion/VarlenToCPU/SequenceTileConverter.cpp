@@ -10,8 +10,8 @@
 // over the panels of queries that see it, so sums of keys of a block stay in
 // cache and are written once. Gradients of queries are summed in scratch, in
 // the order of kv blocks: every sum has one owner and an order that its
-// sequence alone decides. Where one item is much of all work, its owners take
-// turns.
+// sequence alone decides. Where one item is much of all work, threads compute
+// its cells, one diagonal after the other.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +28,7 @@ using namespace mlir::varlen;
 
 SequenceTileConverter::SequenceTileConverter(TileLoop loop,
                                              const CPUTileBuilder &common)
-    : TileBody(common, loop, Orientation::KQ, common.panel, /*panels=*/0),
+    : TileConverter(common, loop, Orientation::KQ, common.panel, /*panels=*/0),
       group(loop.tiles.getBatchOp().getGroup()) {
   for (OpOperand &init : ops.step.getDpsInitsMutable())
     sums.push_back({cast<RankedTensorType>(init.get().getType()),
@@ -37,22 +37,31 @@ SequenceTileConverter::SequenceTileConverter(TileLoop loop,
 
 void SequenceTileConverter::emit(Value items) {
   // Scratch whose size is known before the loop is kept from item to item.
-  Extremes all = emitExtremes(items, group);
-  Value rows = index.roundUp(all.rows, panel);
-  Limits most = {rows, index.div(rows, panel),
-                 index.ceilDiv(all.keys, schedule.getKvBlock()), all.scores};
+  Limits most = emitListLimits(items);
   Value canBeCut =
-      emitIsCut(all.mostScores, most.rows, most.blocks, most.scores);
+      emitIsCut(most.mostScores, most.rows, most.blocks, most.scores);
   auto ifCut = [&](Value extent) {
     return index.select(canBeCut, extent, index.constant(0));
   };
   SmallVector<Value> shared =
       allocateMemory(ifCut(most.rows), ifCut(most.panels), ifCut(most.blocks));
-  forEachTurn(items, canBeCut, [&](Value number, Value isWhole) {
+  forEachPhase(items, canBeCut, [&](Value number, Value isWhole) {
     emitDiagonals(items, number, isWhole, most, shared);
   });
   for (Value buffer : shared)
     memref::DeallocOp::create(b, buffer);
+}
+
+void SequenceTileConverter::forEachPhase(
+    Value items, Value canBeCut, function_ref<void(Value, Value)> body) {
+  Value zero = index.constant(0), one = index.constant(1);
+  Value count = index.dim(items, 0);
+  Value end = index.select(canBeCut, index.add(count, one), one);
+  loop(zero, index.select(index.less(zero, count), end, zero), 1,
+       [&](Value phase) {
+         Value isWhole = index.equal(phase, zero);
+         body(index.max(index.sub(phase, one), zero), isWhole);
+       });
 }
 
 void SequenceTileConverter::emitDiagonals(Value items, Value number,
@@ -92,7 +101,7 @@ void SequenceTileConverter::emitDiagonals(Value items, Value number,
       use(emitChoice(
           b, isWhole, [&] { return Values(own); },
           [&] { return Values(shared); }));
-      // Those that are cut have their turn later.
+      // Those that are cut have a phase of their own.
       branch(isNot(index.both(isWhole, isCut(tile))), [&] { emitItem(cell); });
     });
     work->setAttr(kScheduleAttrName, schedule);
@@ -119,6 +128,39 @@ static constexpr int64_t kMaxRanges = 16, kMaxChunks = 256;
 /// Rows of a range at least: a kv block is copied once for each.
 static constexpr int64_t kMinRangeRows = 1024;
 
+/// An item with more than this part of all scores is large.
+static constexpr double kLargePart = 1.0 / 8;
+
+Value SequenceTileConverter::emitScores(const WorkTile &item) {
+  auto number = [&](Value count) -> Value {
+    return arith::SIToFPOp::create(
+        b, b.getF64Type(),
+        arith::IndexCastOp::create(b, b.getI64Type(), count));
+  };
+  return arith::MulFOp::create(b, number(item.rows),
+                               number(index.sub(item.kEnd, item.kBegin)));
+}
+
+SequenceTileConverter::Limits
+SequenceTileConverter::emitListLimits(Value items) {
+  Value zero = index.constant(0);
+  Value none = arith::ConstantOp::create(b, b.getF64FloatAttr(0));
+  ValueRange most = emitLoop(
+      b, zero, index.dim(items, 0), index.constant(1), {zero, zero, none, none},
+      [&](Value number, ValueRange most) {
+        WorkTile item = readTile(items, number, group);
+        Value keys = index.sub(item.kEnd, item.kBegin);
+        Value rows = index.select(index.less(zero, keys), item.rows, zero);
+        Value scores = emitScores(item);
+        return Values{index.max(most[0], rows), index.max(most[1], keys),
+                      arith::AddFOp::create(b, most[2], scores),
+                      arith::MaximumFOp::create(b, most[3], scores)};
+      });
+  Value rows = index.roundUp(most[0], panel);
+  return {rows, index.div(rows, panel),
+          index.ceilDiv(most[1], schedule.getKvBlock()), most[2], most[3]};
+}
+
 Value SequenceTileConverter::emitNumBlocks(const WorkTile &item) {
   return index.ceilDiv(index.sub(item.kEnd, item.kBegin),
                        schedule.getKvBlock());
@@ -126,9 +168,12 @@ Value SequenceTileConverter::emitNumBlocks(const WorkTile &item) {
 
 Value SequenceTileConverter::emitIsCut(Value scores, Value rows, Value blocks,
                                        Value allScores) {
-  return index.both(
-      emitIsLarge(scores, allScores),
-      index.both(index.less(kMinRangeRows, rows), index.less(1, blocks)));
+  Value part = arith::ConstantOp::create(b, b.getF64FloatAttr(kLargePart));
+  Value isLarge =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, scores,
+                            arith::MulFOp::create(b, allScores, part));
+  return index.both(isLarge, index.both(index.less(kMinRangeRows, rows),
+                                        index.less(1, blocks)));
 }
 
 SequenceTileConverter::Grid

@@ -9,7 +9,7 @@
 #ifndef VARLEN_CONVERSION_VARLENTOCPU_SEQUENCETILECONVERTER_H
 #define VARLEN_CONVERSION_VARLENTOCPU_SEQUENCETILECONVERTER_H
 
-#include "TileBody.h"
+#include "TileConverter.h"
 
 namespace mlir::varlen {
 
@@ -24,7 +24,7 @@ namespace mlir::varlen {
 /// touch different rows of all sums, so they run at once, one diagonal after
 /// the other: every row is still summed in the order of blocks, or of panels,
 /// and has the same bits as in one piece.
-class SequenceTileConverter : TileBody {
+class SequenceTileConverter : TileConverter {
 public:
   SequenceTileConverter(TileLoop loop, const CPUTileBuilder &common);
 
@@ -35,11 +35,14 @@ public:
   void emit(Value items);
 
 private:
-  /// The maxima over all items of query rows, in whole panels, of these panels
-  /// and of kv blocks; of scores the total.
+  /// Over all items that see a key: the most query rows, in whole panels, the
+  /// most of these panels and of kv blocks, and the scores (f64) of all items
+  /// and of the one with most, if each row saw all keys.
   struct Limits {
-    Value rows, panels, blocks, scores;
+    Value rows, panels, blocks, scores, mostScores;
   };
+  Limits emitListLimits(Value items);
+  Value emitScores(const WorkTile &item);
   /// How an item is cut: ranges of `rows` rows and chunks of `blocks` kv
   /// blocks.
   struct Grid {
@@ -71,6 +74,11 @@ private:
   SmallVector<Value> allocateMemory(Value rows, Value panels, Value blocks);
   void use(ValueRange memory);
   void allocateScratch();
+  /// First all items that are in one piece, then, if there can be any, one
+  /// after the other of those that are cut. `body` takes the number of the item
+  /// and whether it is the first phase.
+  void forEachPhase(Value items, Value canBeCut,
+                    function_ref<void(Value, Value)> body);
   /// The diagonals of the grid of item `number`, or all items in one piece if
   /// `isWhole`.
   void emitDiagonals(Value items, Value number, Value isWhole,

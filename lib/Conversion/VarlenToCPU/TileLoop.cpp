@@ -8,7 +8,7 @@
 
 #include "TileLoop.h"
 
-#include "CPUTileMemory.h"
+#include "CPUTileBuilder.h"
 #include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 #include "varlen/Dialect/Varlen/Utils/TileLoops.h"
 

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "HeadSums.h"
-#include "QueryTileConverter.h"
+#include "QueryLoopConverter.h"
 #include "SequenceTileConverter.h"
 #include "varlen/Conversion/Passes.h"
 #include "varlen/Dialect/Varlen/Transforms/Transforms.h"
@@ -138,7 +138,7 @@ void BatchConverter::convertQueries(TileLoop loop,
   }
   Value list = emitList(queries, keys, batch.getQOffset(), kvHeads, group,
                         batch.getMask(), loop.tiles.getTileType().getSize());
-  QueryTileConverter(loop, common).emit(list, group);
+  QueryLoopConverter(loop, common).emit(list, group);
 }
 
 void BatchConverter::convertSequences(TileLoop loop,

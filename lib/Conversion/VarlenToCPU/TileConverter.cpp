@@ -1,4 +1,4 @@
-//===- TileBody.cpp - What bodies of loops over tiles share ---------------===//
+//===- TileConverter.cpp - What bodies of loops over tiles share ----------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TileBody.h"
+#include "TileConverter.h"
 
 #include "varlen/Dialect/Varlen/Utils/TileLoops.h"
 
@@ -16,8 +16,9 @@
 using namespace mlir;
 using namespace mlir::varlen;
 
-TileBody::TileBody(const CPUTileBuilder &common, TileLoop loop,
-                   Orientation orientation, int64_t size, int64_t panels)
+TileConverter::TileConverter(const CPUTileBuilder &common, TileLoop loop,
+                             Orientation orientation, int64_t size,
+                             int64_t panels)
     : QueryPanels(common, orientation, size, panels), ops(loop) {
   if (!ops.step)
     return;
@@ -25,7 +26,7 @@ TileBody::TileBody(const CPUTileBuilder &common, TileLoop loop,
   score.emplace(*this, ops.step);
 }
 
-PanelBuffer TileBody::bufferOf(Value value) {
+PanelBuffer TileConverter::bufferOf(Value value) {
   while (Value operand = takenOver.lookup(value))
     value = operand;
   return buffers.at(value);
@@ -35,14 +36,14 @@ PanelBuffer TileBody::bufferOf(Value value) {
 // Steps
 //===----------------------------------------------------------------------===//
 
-void TileBody::useScore(ValueRange memory) {
+void TileConverter::useScore(ValueRange memory) {
   score->use(memory,
              llvm::map_to_vector(ops.step.getCaptures(), [&](Value capture) {
                return bufferOf(capture);
              }));
 }
 
-void TileBody::emitLimits(Value query, ValueRange place) {
+void TileConverter::emitLimits(Value query, ValueRange place) {
   MaskRange<Value> keys = tile.mask.emitKeysOf(index, query, query, tile.kRows);
   auto store = [&](Value key, const PanelBuffer &limits) {
     key = arith::IndexCastOp::create(b, b.getI32Type(), key);
@@ -52,8 +53,8 @@ void TileBody::emitLimits(Value query, ValueRange place) {
   store(keys.end, hi);
 }
 
-void TileBody::emitSeen(const Panel &at, const KeyBlock &block,
-                        function_ref<void(const KeyRange &)> body) {
+void TileConverter::emitSeen(const Panel &at, const KeyBlock &block,
+                             function_ref<void(const KeyRange &)> body) {
   Value k0 = block.k0, last = index.sub(index.add(at.first, at.rows), 1);
   MaskRange<Value> seen =
       tile.mask.emitKeysOf(index, tile.pairs.query(index, at.first),
@@ -75,9 +76,9 @@ void TileBody::emitSeen(const Panel &at, const KeyBlock &block,
   });
 }
 
-void TileBody::emitStep(const Panel &at, const KeyBlock &block,
-                        const KeyRange &keys, Value limitsLo, Value limitsHi,
-                        ArrayRef<Value> sums) {
+void TileConverter::emitStep(const Panel &at, const KeyBlock &block,
+                             const KeyRange &keys, Value limitsLo,
+                             Value limitsHi, ArrayRef<Value> sums) {
   SmallVector<Value> operands(ops.step->getOperands());
   factors->load(operands, at, block.k0, keys.begin, keys.size);
   for (OpOperand *number : getNumbers(ops.step))
@@ -102,12 +103,12 @@ void TileBody::emitStep(const Panel &at, const KeyBlock &block,
 // Writes
 //===----------------------------------------------------------------------===//
 
-Value TileBody::emitFactor(WriteOp write) {
+Value TileConverter::emitFactor(WriteOp write) {
   auto factor = write.getFactor();
   return factor ? floatConstant(factor->convertToDouble()) : Value();
 }
 
-void TileBody::emitWriteNumbers(WriteOp write, const Panel &at) {
+void TileConverter::emitWriteNumbers(WriteOp write, const Panel &at) {
   Value times = emitFactor(write);
   loop(index.constant(0), at.rows, 1, [&](Value lane) {
     for (auto [i, value] : llvm::enumerate(write.getValues())) {
@@ -119,7 +120,7 @@ void TileBody::emitWriteNumbers(WriteOp write, const Panel &at) {
   });
 }
 
-void TileBody::emitOtherwise(WriteOp write, const RowRange &rows) {
+void TileConverter::emitOtherwise(WriteOp write, const RowRange &rows) {
   ArrayRef<double> values = write.getOtherwise();
   if (write.isOfVectors())
     return emitFillRows(values.front(), rows, write.getDestination());

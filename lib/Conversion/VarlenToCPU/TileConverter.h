@@ -1,4 +1,4 @@
-//===- TileBody.h - What bodies of loops over tiles share -------*- C++ -*-===//
+//===- TileConverter.h - What bodies of loops over tiles share --*- C++ -*-===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef VARLEN_CONVERSION_VARLENTOCPU_TILEBODY_H
-#define VARLEN_CONVERSION_VARLENTOCPU_TILEBODY_H
+#ifndef VARLEN_CONVERSION_VARLENTOCPU_TILECONVERTER_H
+#define VARLEN_CONVERSION_VARLENTOCPU_TILECONVERTER_H
 
 #include "QueryPanels.h"
 #include "ScoreInputs.h"
@@ -18,12 +18,12 @@ namespace mlir::varlen {
 
 /// Converts the operations that loops over tiles of queries and over sequences
 /// have in common: steps, which are cut into panels of queries, and writes.
-class TileBody : public QueryPanels {
+class TileConverter : public QueryPanels {
 protected:
-  TileBody(const CPUTileBuilder &common, TileLoop loop, Orientation orientation,
-           int64_t size, int64_t panels);
+  TileConverter(const CPUTileBuilder &common, TileLoop loop,
+                Orientation orientation, int64_t size, int64_t panels);
   // What steps read refers to the panels of this object.
-  TileBody(const TileBody &) = delete;
+  TileConverter(const TileConverter &) = delete;
 
   /// Some keys of the sequence.
   struct KeyBlock {
@@ -69,4 +69,4 @@ protected:
 
 } // namespace mlir::varlen
 
-#endif // VARLEN_CONVERSION_VARLENTOCPU_TILEBODY_H
+#endif // VARLEN_CONVERSION_VARLENTOCPU_TILECONVERTER_H
