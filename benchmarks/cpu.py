@@ -10,6 +10,9 @@ The fraction is of the peak that varlen-run measures between its own repetitions
 f32 multiply-adds or, for bf16 on a machine that has it, the dot product. One above
 1 says that the machine was slower for the peak than for the work: such a row is
 measured again, and marked if that does not help.
+
+Decoding is bound by memory: its rows have the bytes of keys and values per time, and how
+many the same threads read of a large array in between.
 """
 
 import argparse
@@ -53,6 +56,10 @@ class Row:
     peer: str | None = None  # the fastest peer
     peer_ms: float | None = None
     ratio: float | None = None  # peer_ms / ms
+    page: int | None = None  # rows of a page of keys; None: they are packed
+    packed_ms: float | None = None  # with pages: without them, measured right before
+    gbytes: float | None = None  # keys and values read per time, in GB/s
+    read_gbytes: float | None = None  # what the threads read of memory
     peers: dict = dataclasses.field(default_factory=dict)  # ms of every peer
 
 
@@ -85,7 +92,12 @@ def peer_functions(config, quick):
 def measure(config, build, quick):
     # Short rows, and those compared with each other, are repeated more often.
     many = config.batch.set in ("nanochat-d24", "decode") and not quick
-    figures, gflops, steady = ours.measure_steadily(build, config, 7 if many else 3)
+    repeat = 7 if many else 3
+    packed_ms = None
+    if config.page is not None:
+        packed = dataclasses.replace(config, page=None)
+        packed_ms = ours.measure_steadily(build, packed, repeat)[0]["ms_median"]
+    figures, gflops, steady = ours.measure_steadily(build, config, repeat)
     row = Row(
         set=config.batch.set,
         batch=config.batch.name,
@@ -105,7 +117,12 @@ def measure(config, build, quick):
         steady=steady,
         memory_bytes=figures["workspace_bytes"],
         process_bytes=figures["peak_memory_bytes"],
+        page=config.page,
+        packed_ms=packed_ms,
     )
+    if config.batch.set == "decode":
+        row.gbytes = config.cache_bytes / figures["ms_median"] / 1e6
+        row.read_gbytes = peers.measure_reading(config.threads)
     for name, prepare in peer_functions(config, quick):
         row.peers[name] = peers.measure(prepare(), config.threads)
     if config.batch.set == "pr164502":
@@ -132,6 +149,9 @@ COLUMNS = [
     ("peer", 15, lambda r: r.peer or ""),
     ("ms", 8, lambda r: "" if r.peer_ms is None else f"{r.peer_ms:.2f}"),
     ("ratio", 6, lambda r: "" if r.ratio is None else f"{r.ratio:.2f}x"),
+    ("memory", 6, lambda r: "" if r.gbytes is None else f"{r.gbytes / r.read_gbytes:.2f}"),
+    ("page", 4, lambda r: "" if r.page is None else r.page),
+    ("packed", 6, lambda r: "" if r.page is None else f"{r.packed_ms / r.ms:.2f}x"),
 ]
 LEFT = {"batch", "type", "mask", "dir", "peer"}
 

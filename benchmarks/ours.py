@@ -19,6 +19,10 @@ def _text_options(config):
     }
 
 
+def offsets(lengths):
+    return numpy.array([0, *numpy.cumsum(lengths)], numpy.int32)
+
+
 def _measure_backward(config, repeat):
     """Gradients need the out and lse of their inputs."""
     batch, rng = config.batch, numpy.random.default_rng(1)
@@ -26,9 +30,6 @@ def _measure_backward(config, repeat):
     def normal(rows, heads):
         values = rng.standard_normal((rows, heads, config.head_dim), numpy.float32)
         return varlen.dtypes.narrow(values, config.dtype)
-
-    def offsets(lengths):
-        return numpy.array([0, *numpy.cumsum(lengths)], numpy.int32)
 
     inputs = {
         "q": normal(batch.tokens_q, batch.heads),
@@ -48,11 +49,40 @@ def _measure_backward(config, repeat):
     return figures
 
 
+def _measure_pages(config, repeat):
+    """Keys and values in pages, which are in a random order."""
+    batch, rng = config.batch, numpy.random.default_rng(1)
+
+    def normal(*shape):
+        values = rng.standard_normal((*shape, config.head_dim), numpy.float32)
+        return varlen.dtypes.narrow(values, config.dtype)
+
+    counts = [-(-length // config.page) for length in batch.k_lengths]
+    pages = iter(rng.permutation(sum(counts)))
+    table = numpy.full((len(counts), max(counts)), -1, numpy.int32)
+    for s, count in enumerate(counts):
+        table[s, :count] = [next(pages) for _ in range(count)]
+    pool = sum(counts), config.page, batch.kv_heads
+    inputs = {
+        "q": normal(batch.tokens_q, batch.heads), "k": normal(*pool), "v": normal(*pool),
+        "cu_seqlens_q": offsets(batch.q_lengths),
+        "seqused_k": numpy.array(batch.k_lengths, numpy.int32), "block_table": table,
+    }  # fmt: skip
+    figures = {}
+    varlen.run(
+        varlen.text.attn(**_text_options(config), seqused_k=True, page=config.page), inputs,
+        threads=config.threads, repeat=repeat, peak=True, figures=figures,
+    )  # fmt: skip
+    return figures
+
+
 def measure(build, config, repeat):
     """What varlen-run measured, as the dict of its --json."""
     os.environ["VARLEN_BUILD"] = str(build)
     if config.direction == "backward":
         return _measure_backward(config, repeat)
+    if config.page is not None:
+        return _measure_pages(config, repeat)
     module = varlen.text.attn(**_text_options(config))
 
     def lengths(values):

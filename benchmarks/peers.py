@@ -212,6 +212,18 @@ def flex_attention(config, inputs):
     return lambda: compiled(q, k, v, block_mask=block_mask, enable_gqa=gqa)
 
 
+def measure_reading(threads, bytes=2**28):
+    """GB/s that the threads read of an array that no cache has."""
+    torch.set_num_threads(threads)
+    array = torch.zeros(bytes // 4)
+    times = []
+    for _ in range(7):
+        begin = time.perf_counter()
+        array.sum()
+        times.append(time.perf_counter() - begin)
+    return bytes / statistics.median(times) / 1e9
+
+
 def measure(run, threads, repeat=3, least_seconds=0.4):
     """Median milliseconds of a call, after a call that does not count."""
     torch.set_num_threads(threads)

@@ -19,7 +19,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"
 from cpu import Row
 
 # What tells rows of one run apart.
-KEY = ("set", "batch", "direction", "dtype", "head_dim", "heads", "kv_heads", "mask", "threads")
+KEY = ("set", "batch", "direction", "dtype", "head_dim", "heads", "kv_heads", "mask", "threads", "page")
 # The batches of the table, and what it calls them.
 BATCHES = {("pr164502", ""): "pr164502", ("nanochat-d24", "exact"): "nanochat"}
 HEAD = (
@@ -30,7 +30,10 @@ HEAD = (
 
 def median(rows):
     """One row of several: the medians of what was measured, with the most frequent peer."""
-    numbers = ("ms", "gflops", "peak_gflops", "fraction", "peer_ms", "ratio")
+    numbers = (
+        "ms", "gflops", "peak_gflops", "fraction", "peer_ms", "ratio", "packed_ms", "gbytes",
+        "read_gbytes",
+    )  # fmt: skip
     measured = {}
     for name in numbers:
         values = [getattr(row, name) for row in rows if getattr(row, name) is not None]

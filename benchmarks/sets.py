@@ -44,6 +44,7 @@ class Config:
     window: tuple
     threads: int | None  # None: not a CPU
     direction: str = "forward"
+    page: int | None = None  # rows of a page; None: keys are packed
 
     @property
     def mask(self):
@@ -58,7 +59,15 @@ class Config:
         label = f"{self.batch.label} {self.dtype} d{self.head_dim} {self.mask}"
         if self.direction != "forward":
             label += f" {self.direction}"
+        if self.page is not None:
+            label += f" pages of {self.page}"
         return label if self.threads is None else f"{label} {self.threads}t"
+
+    @property
+    def cache_bytes(self):
+        """Bytes of all keys and values."""
+        element = {"f32": 4, "bf16": 2, "f16": 2}[self.dtype]
+        return 2 * self.batch.tokens_k * self.batch.kv_heads * self.head_dim * element
 
     @property
     def flops(self):
@@ -218,6 +227,7 @@ def configurations(quick=False):
         for d in [128] if quick else [64, 128, 256]:
             for threads in [2] if quick or d != 128 else [2, 1]:
                 configs.append(Config(decode(), dtype, d, FULL, threads))
+                configs.append(Config(decode(), dtype, d, FULL, threads, page=64))
     return configs + backward_configurations(quick)
 
 
