@@ -504,7 +504,7 @@ func.func @merge_load(%cu: memref<?xi32>, %n: index, %a: tensor<64x64xf32>) {
 func.func @parts_f16(%cu: memref<?xi32>, %n: index, %a: tensor<64x64xf16>) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
   varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
-    // expected-error@+1 {{expected a state of f32 on a GPU, got 'tensor<64x64xf16>'}}
+    // expected-error@+1 {{expected a state of f32, with static extents and 64 rows, on a GPU, got 'tensor<64x64xf16>'}}
     %s = varlen.for_parts %p of %t blocks(0) few(4) : !varlen.tile<queries(64)> -> tensor<64x64xf16> {
       %r = varlen.for_blocks %b of keys(32) meeting %p : !varlen.tile<queries(64)> iter_args(%x = %a) -> (tensor<64x64xf16>) {
         varlen.yield %x : tensor<64x64xf16>
@@ -512,6 +512,46 @@ func.func @parts_f16(%cu: memref<?xi32>, %n: index, %a: tensor<64x64xf16>) {
       varlen.yield %r : tensor<64x64xf16>
     } merge(%x with %y) {
       varlen.yield %x : tensor<64x64xf16>
+    }
+  }
+  return
+}
+
+// -----
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
+
+func.func @parts_dynamic(%cu: memref<?xi32>, %n: index, %a: tensor<64x?xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
+    // expected-error@+1 {{expected a state of f32, with static extents and 64 rows, on a GPU, got 'tensor<64x?xf32>'}}
+    %s = varlen.for_parts %p of %t blocks(0) few(4) : !varlen.tile<queries(64)> -> tensor<64x?xf32> {
+      %r = varlen.for_blocks %b of keys(32) meeting %p : !varlen.tile<queries(64)> iter_args(%x = %a) -> (tensor<64x?xf32>) {
+        varlen.yield %x : tensor<64x?xf32>
+      }
+      varlen.yield %r : tensor<64x?xf32>
+    } merge(%x with %y) {
+      varlen.yield %x : tensor<64x?xf32>
+    }
+  }
+  return
+}
+
+// -----
+
+#gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
+
+func.func @parts_rows(%cu: memref<?xi32>, %n: index, %a: tensor<32x64xf32>) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  varlen.for_tiles "a" %t of queries(64) in %batch attributes {varlen.schedule = #gpu} {
+    // expected-error@+1 {{expected a state of f32, with static extents and 64 rows, on a GPU, got 'tensor<32x64xf32>'}}
+    %s = varlen.for_parts %p of %t blocks(0) few(4) : !varlen.tile<queries(64)> -> tensor<32x64xf32> {
+      %r = varlen.for_blocks %b of keys(32) meeting %p : !varlen.tile<queries(64)> iter_args(%x = %a) -> (tensor<32x64xf32>) {
+        varlen.yield %x : tensor<32x64xf32>
+      }
+      varlen.yield %r : tensor<32x64xf32>
+    } merge(%x with %y) {
+      varlen.yield %x : tensor<32x64xf32>
     }
   }
   return

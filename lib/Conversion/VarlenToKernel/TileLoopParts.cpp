@@ -57,10 +57,14 @@ LogicalResult TileLoopConverter::verifyParts() {
     if (!isPure(&op) && !isa<YieldOp>(op))
       return op.emitOpError("expected 'merge' without effects on memory on a "
                             "GPU");
-  for (Type type : parts->getResultTypes())
-    if (!cast<RankedTensorType>(type).getElementType().isF32())
-      return parts.emitOpError("expected a state of f32 on a GPU, got ")
-             << type;
+  for (Type result : parts->getResultTypes()) {
+    auto type = cast<RankedTensorType>(result);
+    if (!type.getElementType().isF32() || !type.hasStaticShape() ||
+        type.getDimSize(0) != tileRows || type.getDimSize(1) == 0)
+      return parts.emitOpError("expected a state of f32, with static extents "
+                               "and ")
+             << tileRows << " rows, on a GPU, got " << type;
+  }
   return success();
 }
 

@@ -382,8 +382,11 @@ FailureOr<GPUWorkTiles> WorkTilesBuilder::emit() {
   segments = index.max(index.add(sequences, 1), 1);
   Value rows = ofQueries ? index.mul(tq, group) : tk;
   bound = index.add(index.div(rows, size), segments);
-  if (parts)
-    bound = index.add(bound, index.div(tk, parts->keys));
+  if (parts) {
+    // Sequences may share pages, of which each has tk rows.
+    Value keys = op.getBlockTable() ? index.mul(sequences, tk) : tk;
+    bound = index.add(bound, index.div(keys, parts->keys));
+  }
   auto allocate = [&](MemRefType type, ValueRange sizes) -> Value {
     return memref::AllocOp::create(b, type, sizes);
   };
