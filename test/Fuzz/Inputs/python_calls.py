@@ -32,10 +32,10 @@ class Surface:
     """A function and a Call in its words, of which arguments may be changed. `words` has the
     keyword of each operand; options that the function does not have are not in `keywords`.
     `mixes`: its arrays may be of several libraries; `optional`: operands that may be None;
-    `refused`: those that must be."""
+    `refused`: those that must be; `differentiates`: whether it has gradients."""
 
     library, words, keywords, below_is_open = "numpy", {}, {}, False
-    mixes, optional, refused = False, OPTIONAL, ()
+    mixes, optional, refused, differentiates = False, OPTIONAL, (), True
 
     def __init__(self, rng, numbers):
         case = self.adapt(rng, make_case(rng))
@@ -190,22 +190,27 @@ def to_pages(rng, given):
     given |= pools | {"seqused_k": np.array(lengths, "i4"), "block_table": table}
 
 
-class Pages(Arrays):
-    """varlen.attn of keys in pages."""
+class InPages:
+    """Of a function's calls those with keys in pages."""
 
     optional, refused = ("seqused_q", "q_offset", "sink"), ("cu_seqlens_k",)
+    differentiates = False
 
     def adapt(self, rng, case):
         of = case.score.captures.values() if case.score else ()
         if any("kv_rows" in scores.CAPTURES[x] for x in of) and rng.random() < 0.9:
             case = dataclasses.replace(case, score=None)  # Its captures are of packed keys.
-        return dataclasses.replace(case, seqused_k=False)
+        return super().adapt(rng, dataclasses.replace(case, seqused_k=False))
 
     def finish_call(self, rng):
         to_pages(rng, self.call.given)
 
     def backward(self, results):
-        return {}  # It has none.
+        return {}
+
+
+class Pages(InPages, Arrays):
+    """varlen.attn of keys in pages."""
 
 
 class Torch(Surface):
@@ -228,7 +233,7 @@ class Torch(Surface):
     def require_gradients(self):
         """The tensors that results may depend on, by the names of their gradients."""
         given, leaves = self.arguments, {}
-        if self.mode != "eager":
+        if self.mode != "eager" or not self.differentiates:
             return leaves
         names = {self.word(x): f"d{x}" for x in ("q", "k", "v", "sink")}
         found = {names[x]: given.get(x) for x in names}
@@ -310,6 +315,25 @@ class Meta(Torch):
             return super().attend()
         finally:
             self.arguments = mine
+
+
+class InTorchPages(InPages):
+    refused = ()  # cu_seq_k is not read: PyTorch takes one beside a block_table.
+
+    def spell(self):
+        return {"cu_seq_k": None, **super().spell()}
+
+
+class TorchPages(InTorchPages, Torch):
+    """varlen.torch.varlen_attn of keys in pages."""
+
+
+class TorchOutPages(InTorchPages, TorchOut):
+    """varlen.torch.varlen_attn_out of keys in pages."""
+
+
+class MetaPages(InTorchPages, Meta):
+    """varlen.torch.varlen_attn of keys in pages without data."""
 
 
 class Flash(Torch):
@@ -542,7 +566,7 @@ class Jax(Surface):
     def forward(self):
         numbers, others, lists = self.split()
         attend = jax.jit(self.attend) if self.jit else self.attend
-        if numbers.keys() >= {"q", "k", "v"}:
+        if self.differentiates and numbers.keys() >= {"q", "k", "v"}:
             results, self.vjp = jax.vjp(lambda x, y: attend(x, others, y), numbers, lists)
         else:
             results, self.vjp = attend(numbers, others, lists), None
@@ -558,8 +582,12 @@ class Jax(Surface):
         return found | {f"d{name}": x for name, x in zip(self.call.captures, of_captures)}
 
 
-SURFACES = (
-    Arrays, Arrays, Pages, Torch, Torch, TorchOut, Meta, Flash, FlashDense, Provider, Jax,
+class JaxPages(InPages, Jax):
+    """varlen.jax.varlen_attn of keys in pages, at once and traced."""
+
+
+SURFACES = (Arrays, Torch, Torch, TorchOut, Meta, Flash, FlashDense, Provider, Jax) * 2 + (
+    Arrays, Arrays, Pages, TorchPages, TorchOutPages, MetaPages, JaxPages,
 )  # fmt: skip
 
 __all__ = ["ANY", "REFUSED", "SAME", "SURFACES", "Meta", "imported"]
