@@ -30,6 +30,9 @@ def group(dtype, heads, kv_heads, d, dv, window, *, used=PLAIN, **more):
     return Group("mutants", dtype, heads, kv_heads, d, dv, window, used, **more)
 
 
+# Sequences whose keys are in parts, the last one cut short, hidden or without keys that are
+# seen, and ones with too many queries or too few keys for that.
+PARTS = sequences((1, 200), (16, 150), (0, 70), (33, 140), (3, 0), (2, 65), (5, 64))
 WINDOW = {
     "used": sequences((90, 90), (0, 3), (30, 200), (33, 0), spare=2),
     "seqused": True, "q_offset": True, "sink": True, "past_q": 70, "past_k": 9,
@@ -43,6 +46,11 @@ FORWARD = {
     "forward-f32": group("f32", 2, 2, 64, 64, CAUSAL, past_q=5),
     "forward-score": group("bf16", 2, 1, 64, 64, CAUSAL, past_q=5, score="capped_alibi"),
     "forward-hidden": group("bf16", 2, 2, 64, 64, (180, 40), past_q=5, score="prefix_lm"),
+    "forward-parts": group("bf16", 4, 2, 64, 64, (-1, 30), past_q=5, past_k=150, used=PARTS),
+}
+# Of those that have another than that of the table: parts of 64 keys.
+SCHEDULES = {
+    "forward-parts": "warps = 2, block_m = 32, kv_block = 32, stages = 3, ctas = 2, few_part = 2",
 }
 
 
@@ -160,7 +168,11 @@ def kernels():
     """Name, text and inputs, for varlen-run with --device-checks."""
     for groups, kind in ((FORWARD, harness), (GRADIENTS, attn_gradients)):
         for name, group in groups.items():
-            yield name, kind.module_text(group), inputs(group, kind)
+            text = kind.module_text(group)
+            if name in SCHEDULES:
+                schedule = f"varlen.schedule = #varlen.gpu_schedule<{SCHEDULES[name]}>"
+                text = text.replace("{mask =", f"{{{schedule}, mask =", 1)
+            yield name, text, inputs(group, kind)
 
 
 # Warpgroups of a tile of 192 rows may be blocks apart there, with blocks of 128 keys: more
