@@ -11,6 +11,7 @@
 #include "Status.h"
 
 #include <algorithm>
+#include <string>
 
 using namespace varlen_capi;
 
@@ -35,6 +36,23 @@ static bool hasElements(const Parameter &parameter,
          tensor.dtype.lanes == 1;
 }
 
+/// A DLPack type by the names of MLIR, and in numbers, as the caller wrote it.
+static std::string printElements(int code, int bits, int lanes) {
+  const char *kind = code == VARLEN_BOOL     ? "bool"
+                     : code == VARLEN_BFLOAT ? "bf"
+                     : code == VARLEN_FLOAT  ? "f"
+                     : code == VARLEN_UINT   ? "ui"
+                     : code == VARLEN_INT    ? "i"
+                                             : nullptr;
+  std::string numbers = "(" + std::to_string(code) + ", " +
+                        std::to_string(bits) + ", " + std::to_string(lanes) +
+                        ")";
+  if (!kind)
+    return "DLPack's " + numbers;
+  std::string name = code == VARLEN_BOOL ? kind : kind + std::to_string(bits);
+  return (lanes == 1 ? name : "vectors of " + name) + ", DLPack's " + numbers;
+}
+
 VarlenStatus Binding::add(const Parameter &parameter,
                           const VarlenTensor *tensor, bool needsData) {
   const char *name = parameter.name.c_str();
@@ -47,11 +65,11 @@ VarlenStatus Binding::add(const Parameter &parameter,
                 name, onDevice ? "a CUDA device" : "the CPU",
                 tensor->device.device_type);
   if (!hasElements(parameter, *tensor))
-    return fail(VARLEN_INVALID_ARGUMENT,
-                "%s: expected elements of DLPack type (%d, %d, 1), got (%d, "
-                "%d, %d)",
-                name, parameter.code, parameter.bits, tensor->dtype.code,
-                tensor->dtype.bits, tensor->dtype.lanes);
+    return fail(VARLEN_INVALID_ARGUMENT, "%s: expected elements of %s, got %s",
+                name, printElements(parameter.code, parameter.bits, 1).c_str(),
+                printElements(tensor->dtype.code, tensor->dtype.bits,
+                              tensor->dtype.lanes)
+                    .c_str());
   if (tensor->ndim != parameter.getRank() || (tensor->ndim && !tensor->shape))
     return fail(VARLEN_INVALID_ARGUMENT,
                 "%s: expected a tensor of rank %lld, got %s%d", name,

@@ -171,9 +171,13 @@ static void testTensors(VarlenFunction function) {
   REFUSED("q: expected a tensor in memory of the CPU, got device type 2");
   b.tensors[1].tensor.dtype.code = VARLEN_BFLOAT;
   b.tensors[1].tensor.dtype.bits = 16;
-  REFUSED("k: expected elements of DLPack type (2, 32, 1), got (4, 16, 1)");
+  REFUSED(
+      "k: expected elements of f32, DLPack's (2, 32, 1), got bf16, DLPack's "
+      "(4, 16, 1)");
   b.tensors[3].tensor.dtype.lanes = 2;
-  REFUSED("cu: expected elements of DLPack type (0, 32, 1), got (0, 32, 2)");
+  REFUSED(
+      "cu: expected elements of i32, DLPack's (0, 32, 1), got vectors of i32, "
+      "DLPack's (0, 32, 2)");
   b.tensors[3].tensor.ndim = 2;
   REFUSED("cu: expected a tensor of rank 1, got 2");
   b.tensors[3].tensor.shape = NULL;

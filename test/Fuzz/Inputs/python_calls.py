@@ -191,7 +191,7 @@ def to_pages(rng, given):
 
 
 class InPages:
-    """Of a function's calls those with keys in pages."""
+    """Calls of a function with keys in pages."""
 
     optional, refused = ("seqused_q", "q_offset", "sink"), ("cu_seqlens_k",)
     differentiates = False
