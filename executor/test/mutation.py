@@ -42,6 +42,7 @@ SAMPLES = {
 # Of these, synchronisation alone: what else they have is that of other kernels.
 SYNCHRONISED = (
     "gradients-hidden", "gradients-documents", "gradients-table", "gradients-tables",
+    "forward-parts",
 )  # fmt: skip
 
 
