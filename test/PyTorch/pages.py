@@ -147,6 +147,17 @@ for page in (16, 48):
         attend(q, *tensors, cu_q, paged_used, paged_table),
     )
 
+
+
+class Decode(torch.nn.Module):
+    def forward(self, *arguments):
+        return attend(*arguments)
+
+
+arguments = q, pages_k, pages_v, cu_q, used, table
+program = torch.export.export(Decode(), arguments)
+assert torch.equal(program.module()(*arguments), attend(*arguments))
+
 # Examples of vmap with pages and tables of their own, or one of each.
 queries, tables = torch.stack([q, -q]), torch.stack([table, table.flip(1).flip(1)])
 for in_dims, pools in (
