@@ -46,18 +46,21 @@
 // CHECK: linalg.fill ins({{.*}} outs(%[[M0]]
 // CHECK: %[[L0:.*]] = memref.subview %[[L]]
 // CHECK: linalg.fill ins({{.*}} outs(%[[L0]]
-// The blocks of keys, of which the next one is asked for.
-// CHECK: scf.for %[[K0:.*]] = %{{.*}} to %{{.*}} step %c32
+// The blocks of keys, of which the next one is asked for. The state goes from block to block
+// as tensors.
+// CHECK: %[[BEGIN:.*]] = bufferization.to_tensor %[[ACC]] restrict
+// CHECK: %[[LAST:.*]]:3 = scf.for %[[K0:.*]] = %{{.*}} to %{{.*}} step %c32 iter_args(%[[SO_FAR:[^ ]*]] = %[[BEGIN]],
 // CHECK: %[[NEXTK:.*]] = memref.subview %[[K]]
 // CHECK: memref.prefetch %[[NEXTK]]
 // CHECK: %[[NEXTV:.*]] = memref.subview %[[V]]
 // CHECK: memref.prefetch %[[NEXTV]]
 // CHECK: %[[COUNT:.*]] = arith.minsi %{{.*}}, %c32
-// CHECK: %[[USED:.*]] = memref.subview %[[ACC]][0, 0] [%{{.*}}, 24] [1, 1]
+// CHECK: %[[USED:.*]] = tensor.extract_slice %[[SO_FAR]][0, 0] [%{{.*}}, 24] [1, 1]
 // CHECK: memref.subview %[[K]][%{{.*}}, %{{.*}}, 0] [%[[COUNT]], 1, 16] [1, 1, 1] : memref<?x2x16xf32> to memref<?x16xf32, strided<[32, 1], offset: ?>>
 // CHECK: memref.subview %[[V]][%{{.*}}, %{{.*}}, 0] [%[[COUNT]], 1, 24] [1, 1, 1]
-// CHECK: varlen.online_attn qk ins({{.*}} : tensor<?x16xf32>, tensor<?x16xf32>, tensor<?x24xf32>) limits({{.*}} : tensor<?x1xi32>, tensor<?x1xi32>, i32) seen(%{{.*}}, %{{.*}}) outs({{.*}} : tensor<?x24xf32>, tensor<?x1xf32>, tensor<?x1xf32>) scale 2.500000e-01
-// CHECK: bufferization.materialize_in_destination %{{.*}} in restrict writable %[[USED]]
+// CHECK: %[[NEW:.*]], %{{.*}}, %{{.*}} = varlen.online_attn qk ins({{.*}} : tensor<?x16xf32>, tensor<?x16xf32>, tensor<?x24xf32>) limits({{.*}} : tensor<?x1xi32>, tensor<?x1xi32>, i32) seen(%{{.*}}, %{{.*}}) outs(%[[USED]],{{.*}} : tensor<?x24xf32>, tensor<?x1xf32>, tensor<?x1xf32>) scale 2.500000e-01
+// CHECK: tensor.insert_slice %[[NEW]] into %[[SO_FAR]][0, 0]
+// CHECK: bufferization.materialize_in_destination %[[LAST]]#0 in restrict writable %[[ACC]]
 // The parts become one in their order.
 // CHECK: arith.cmpi sgt, %[[PART]], %c0
 // CHECK: varlen.online_merge qk

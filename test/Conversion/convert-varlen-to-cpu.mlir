@@ -89,8 +89,10 @@
 // CHECK: linalg.fill ins({{.*}} outs(%[[M0]]
 // CHECK: %[[L0:.*]] = memref.subview %[[L]][%{{.*}}, 0] [1, 16]
 // CHECK: linalg.fill ins({{.*}} outs(%[[L0]]
-// The kv blocks of the tile; a copy unless one panel reads it and it is whole.
-// CHECK: scf.for %[[K0:.*]] = %{{.*}} to %{{.*}} step %c32
+// The kv blocks of the tile; a copy unless one panel reads it and it is whole. The
+// state goes from block to block, and from panel to panel, as tensors.
+// CHECK: %[[BEGIN:.*]] = bufferization.to_tensor %[[ACC]] restrict
+// CHECK: %[[LAST:.*]]:3 = scf.for %[[K0:.*]] = %{{.*}} to %{{.*}} step %c32 iter_args(%[[SO_FAR:[^ ]*]] = %[[BEGIN]],
 // CHECK: %[[NEXT:.*]] = arith.addi %[[K0]],
 // CHECK: %[[PANEL:.*]] = arith.cmpi eq, %{{.*}}, %c1
 // CHECK: scf.if %{{.*}} -> (memref<?x16xf32, strided<[?, 1], offset: ?>>, memref<?x24xf32, strided<[?, 1], offset: ?>>)
@@ -115,11 +117,15 @@
 // CHECK: %[[NEXTV:.*]] = memref.subview %[[V]][%{{.*}}, %{{.*}}, 0] [%{{.*}}, 1, 24]
 // CHECK: memref.prefetch %[[NEXTV]][%{{.*}}, %c0], read, locality<2>, data
 // CHECK: memref.prefetch %[[NEXTV]][%{{.*}}, %c16], read, locality<2>, data
+// CHECK: %[[OF_PANELS:.*]]:3 = scf.for %{{.*}} = %c0 to %{{.*}} step %c1 iter_args(%[[ALL:[^ ]*]] = %[[SO_FAR]],
 // A step, with the keys that all queries see. Vectors without a query see none.
 // CHECK: %[[FULL:.*]] = arith.cmpi sgt, %{{.*}}, %c8
 // CHECK: %[[SEEN:.*]] = arith.select %[[FULL]], %{{.*}}, %c0
-// CHECK: varlen.online_attn kq ins({{.*}} : tensor<16x16xf32>, tensor<?x16xf32>, tensor<?x24xf32>) limits({{.*}}) seen(%{{.*}}, %[[SEEN]]) outs({{.*}} : tensor<24x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 2.500000e-01
-// CHECK-COUNT-3: bufferization.materialize_in_destination
+// CHECK: %[[OWN_ACC:.*]] = tensor.extract_slice %[[ALL]][%{{.*}}, 0] [24, 16]
+// CHECK: %[[NEW:.*]], %{{.*}}, %{{.*}} = varlen.online_attn kq ins({{.*}} : tensor<16x16xf32>, tensor<?x16xf32>, tensor<?x24xf32>) limits({{.*}}) seen(%{{.*}}, %[[SEEN]]) outs(%[[OWN_ACC]],{{.*}} : tensor<24x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) scale 2.500000e-01
+// CHECK: tensor.insert_slice %[[NEW]] into %[[ALL]][%{{.*}}, 0]
+// CHECK: scf.yield %[[OF_PANELS]]#0,
+// CHECK: bufferization.materialize_in_destination %[[LAST]]#0 in restrict writable %[[ACC]]
 // CHECK-NOT: varlen.online_attn
 // The parts become one in their order.
 // CHECK: arith.cmpi sgt, %[[PART]], %c0

@@ -54,8 +54,8 @@ def ConvertVarlenToCPU : Pass<"convert-varlen-to-cpu", "::mlir::ModuleOp"> {
     Each `varlen.for_tiles` becomes a parallel loop over the list that
     `varlen.work_tiles` makes. A tile is cut into panels of as many queries as
     the micro-kernel of its `#varlen.cpu_schedule` has lanes, and its values into
-    scratch: q as columns, packed when a panel begins, the state of the loop over
-    blocks where it stays until that loop ends. Rows move between memory and scratch by
+    scratch: q as columns, packed when a panel begins, and the state, which goes from
+    block to block and from panel to panel as tensors. Rows move between memory and scratch by
     `linalg.copy`, `linalg.fill` and `linalg.transpose` on views, one view for all rows
     where a token has one head in the tile, else one for each token.
 
@@ -75,11 +75,11 @@ def ConvertVarlenToCPU : Pass<"convert-varlen-to-cpu", "::mlir::ModuleOp"> {
     A tile of rows that belong to no sequence writes the
     `otherwise` of its writes.
 
-    Tiles run at once, but those with more than an eighth of all scores, which have
-    turns of their own after all others: threads process the parts of a
-    `varlen.for_parts`, then one merges their states, in the order in which a thread
-    does that processes all parts; a sequence is cut to a grid of ranges
-    of queries and blocks of keys, whose diagonals run one after the other.
+    Tiles run at once. Of those with more than an eighth of all scores the parts of a
+    `varlen.for_parts` are items of the list (`varlen.split_tiles`); their states are
+    merged in the order in which a thread does that processes all parts. A sequence with
+    as much is processed after all others: it is cut to a grid of ranges of queries and
+    blocks of keys, whose diagonals run one after the other.
 
     A tile of sequences packs q and dout before its first block, by columns, which
     scores read, and by rows, which dk and dv read; it sums dq in scratch, as long

@@ -9,6 +9,7 @@
 #include "QueryPanels.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
@@ -109,6 +110,39 @@ void QueryPanels::storeNumber(Value number, Value memory, Value pair,
   auto [to, place] =
       findNumber(index, scratch, tile.pairs, memory, pair, column);
   memref::StoreOp::create(b, emitConvert(b, number, elementOf(to)), to, place);
+}
+
+QueryPanels::TileSlice QueryPanels::sliceOf(Value all, const Panel &at) {
+  auto type = cast<RankedTensorType>(all.getType());
+  OpFoldResult zero = b.getIndexAttr(0);
+  if (!isKQ())
+    return {{zero, zero}, {at.rows, b.getIndexAttr(type.getDimSize(1))}};
+  int64_t perQuery = type.getDimSize(0) / panels;
+  return {{index.mul(at.number, perQuery), zero},
+          {b.getIndexAttr(perQuery), b.getIndexAttr(size)}};
+}
+
+Value QueryPanels::extract(Value all, const TileSlice &at) {
+  SmallVector<OpFoldResult> strides(2, b.getIndexAttr(1));
+  return tensor::ExtractSliceOp::create(b, all, at.offsets, at.sizes, strides);
+}
+
+Value QueryPanels::insert(Value tile, Value all, const TileSlice &at) {
+  SmallVector<OpFoldResult> strides(2, b.getIndexAttr(1));
+  return tensor::InsertSliceOp::create(b, tile, all, at.offsets, at.sizes,
+                                       strides);
+}
+
+ValueRange QueryPanels::forEachPanel(
+    ValueRange inits, function_ref<Values(const Panel &, ValueRange)> body) {
+  Value zero = index.constant(0);
+  return emitLoop(b, zero, getNumPanels(), index.constant(1), inits,
+                  [&](Value number, ValueRange values) {
+                    Value offset = index.mul(number, size);
+                    return body({number, offset, index.add(tile.first, offset),
+                                 index.min(index.sub(tile.rows, offset), size)},
+                                values);
+                  });
 }
 
 Value QueryPanels::getNumPanels() {

@@ -68,6 +68,14 @@ public:
   Value load(const PanelBuffer &buffer, const Panel &at) {
     return CPUTileBuilder::load(view(buffer, at));
   }
+  /// Where a panel is in a tensor that has the values of all queries, as memory
+  /// of `getBufferShape` does; its tile, and the tensor with another one there.
+  struct TileSlice {
+    SmallVector<OpFoldResult, 2> offsets, sizes;
+  };
+  TileSlice sliceOf(Value all, const Panel &at);
+  Value extract(Value all, const TileSlice &at);
+  Value insert(Value tile, Value all, const TileSlice &at);
   /// Where the number of a query is.
   SmallVector<Value> placeOf(const PanelBuffer &buffer, const Panel &at,
                              Value lane);
@@ -87,6 +95,9 @@ public:
   /// How many panels the tile has.
   Value getNumPanels();
   void forEachPanel(function_ref<void(const Panel &)> body);
+  /// The same, with values that go from panel to panel.
+  ValueRange forEachPanel(ValueRange inits,
+                          function_ref<Values(const Panel &, ValueRange)> body);
   /// Lanes of a panel, and the pair of each: behind the last query its own.
   void forEachLane(const Panel &at,
                    function_ref<void(Value lane, Value pair)> body);

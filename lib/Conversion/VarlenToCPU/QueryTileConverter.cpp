@@ -331,18 +331,28 @@ void QueryTileConverter::emitBlocks(Value begin, Value end,
   SmallVector<NumberRange> ofTile;
   if (isKQ())
     ofTile = score->uniteRanges(getNumPanels());
-  loop(begin, end, schedule.getKvBlock(), [&](Value k0) {
-    Value may;
-    if (isKQ())
-      may = score->mayBeVisible(ofTile, tile.first, tile.rows, k0,
-                                index.add(k0, blockKeys(k0)));
-    if (!may)
-      return emitBlock(k0, state);
-    branch(may, [&] { emitBlock(k0, state); });
-  });
+  Values tiles =
+      llvm::map_to_vector(state, [&](const PanelBuffer &buffer) -> Value {
+        return CPUTileBuilder::load(buffer.memory);
+      });
+  ValueRange ends =
+      emitLoop(b, begin, end, index.constant(schedule.getKvBlock()), tiles,
+               [&](Value k0, ValueRange tiles) {
+                 Value may;
+                 if (isKQ())
+                   may = score->mayBeVisible(ofTile, tile.first, tile.rows, k0,
+                                             index.add(k0, blockKeys(k0)));
+                 if (!may)
+                   return emitBlock(k0, tiles);
+                 return Values(emitChoice(
+                     b, may, [&] { return emitBlock(k0, tiles); },
+                     [&] { return Values(tiles); }));
+               });
+  for (auto [tile, buffer] : llvm::zip_equal(ends, state))
+    store(tile, buffer.memory);
 }
 
-void QueryTileConverter::emitBlock(Value k0, const State &state) {
+Values QueryTileConverter::emitBlock(Value k0, ValueRange state) {
   Value keys = blockKeys(k0), next = index.add(k0, keys);
   auto prefetch = [&] { factors->prefetch(next, blockKeys(next)); };
   if (isKQ()) {
@@ -357,12 +367,18 @@ void QueryTileConverter::emitBlock(Value k0, const State &state) {
     if (!factors->areInPlace())
       factors->readKeys(k0, keys, /*inPlace=*/Value());
   }
-  forEachPanel([&](const Panel &at) { emitPanelStep(at, {k0, keys}, state); });
+  if (!isKQ())
+    return emitPanelStep(
+        {index.constant(0), index.constant(0), tile.first, tile.rows},
+        {k0, keys}, state);
+  return forEachPanel(state, [&](const Panel &at, ValueRange state) {
+    return emitPanelStep(at, {k0, keys}, state);
+  });
 }
 
-void QueryTileConverter::emitPanelStep(const Panel &at, const KeyBlock &block,
-                                       const State &state) {
-  emitSeen(at, block, [&](KeyRange keys) {
+Values QueryTileConverter::emitPanelStep(const Panel &at, const KeyBlock &block,
+                                         ValueRange state) {
+  return emitSeen(at, block, state, [&](KeyRange keys) {
     if (isKQ()) {
       // Vectors without a query see nothing.
       Value isFull = index.less(size - lanes, at.rows);
@@ -371,8 +387,16 @@ void QueryTileConverter::emitPanelStep(const Panel &at, const KeyBlock &block,
       // A minimum bounds the size of the scores.
       keys.size = index.min(keys.size, schedule.getKvBlock());
     }
-    SmallVector<Value> views = llvm::map_to_vector(
-        state, [&](const PanelBuffer &buffer) { return view(buffer, at); });
-    emitStep(at, block, keys, view(lo, at), view(hi, at), views);
+    SmallVector<TileSlice> slices;
+    SmallVector<Value> sums;
+    for (Value all : state) {
+      slices.push_back(sliceOf(all, at));
+      sums.push_back(extract(all, slices.back()));
+    }
+    Values results =
+        emitStep(at, block, keys, view(lo, at), view(hi, at), sums);
+    for (auto [result, all, place] : llvm::zip_equal(results, state, slices))
+      result = insert(result, all, place);
+    return results;
   });
 }

@@ -18,8 +18,9 @@ namespace mlir::varlen {
 ///
 /// A value of the tile is a buffer of scratch. What a tile computes before and
 /// after its loop over blocks is done panel by panel; in that loop a block of
-/// keys is read once for all panels, and the state of the queries stays in its
-/// buffers. What an operation computes does not matter here.
+/// keys is read once for all panels, and the state of the queries goes from
+/// block to block, and from panel to panel, as tensors. What an operation
+/// computes does not matter here.
 class QueryTileConverter : public TileConverter {
 public:
   /// The values that the loop over blocks carries.
@@ -61,9 +62,9 @@ private:
   void emitWrite(WriteOp write, const Panel &at);
 
   // For a block.
-  void emitBlock(Value k0, const State &state);
-  void emitPanelStep(const Panel &at, const KeyBlock &block,
-                     const State &state);
+  Values emitBlock(Value k0, ValueRange state);
+  Values emitPanelStep(const Panel &at, const KeyBlock &block,
+                       ValueRange state);
 };
 
 } // namespace mlir::varlen

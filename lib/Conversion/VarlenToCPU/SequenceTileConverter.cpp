@@ -396,7 +396,7 @@ void SequenceTileConverter::emitBlock(const Cell &cell, Value number) {
 }
 
 void SequenceTileConverter::emitPanel(const Panel &at, const KeyBlock &block) {
-  emitSeen(at, block, [&](KeyRange keys) {
+  emitSeen(at, block, {}, [&](KeyRange keys) {
     Value zero = index.constant(0), width = index.constant(panel);
     // Lanes behind the last query see nothing.
     keys.seenEnd =
@@ -427,6 +427,11 @@ void SequenceTileConverter::emitPanel(const Panel &at, const KeyBlock &block) {
               ? view(PanelBuffer{sum.memory, 1, /*isStacked=*/false}, at)
           : sum.ofKeys ? rowView(sum.ofBlock, keys.begin, keys.size)
                        : rowView(sum.memory, at.offset, b.getIndexAttr(panel)));
-    emitStep(at, block, keys, lo.memory, hi.memory, views);
+    SmallVector<Value> tiles =
+        llvm::map_to_vector(views, [&](Value view) { return load(view); });
+    Values results = emitStep(at, block, keys, lo.memory, hi.memory, tiles);
+    for (auto [result, view] : llvm::zip_equal(results, views))
+      store(result, view);
+    return Values();
   });
 }

@@ -53,8 +53,9 @@ void TileConverter::emitLimits(Value query, ValueRange place) {
   store(keys.end, hi);
 }
 
-void TileConverter::emitSeen(const Panel &at, const KeyBlock &block,
-                             function_ref<void(const KeyRange &)> body) {
+ValueRange
+TileConverter::emitSeen(const Panel &at, const KeyBlock &block, ValueRange sums,
+                        function_ref<Values(const KeyRange &)> body) {
   Value k0 = block.k0, last = index.sub(index.add(at.first, at.rows), 1);
   MaskRange<Value> seen =
       tile.mask.emitKeysOf(index, tile.pairs.query(index, at.first),
@@ -70,21 +71,27 @@ void TileConverter::emitSeen(const Panel &at, const KeyBlock &block,
   Value may = score->mayBeVisible(score->loadRanges(at.number), at.first,
                                   at.rows, from, to);
   Value isNonEmpty = index.less(begin, end);
-  branch(may ? index.both(isNonEmpty, may) : isNonEmpty, [&] {
-    body({begin, index.sub(end, begin), index.sub(seen.wholeBegin, from),
-          index.sub(seen.wholeEnd, from)});
-  });
+  Value condition = may ? index.both(isNonEmpty, may) : isNonEmpty;
+  auto emit = [&] {
+    return body({begin, index.sub(end, begin), index.sub(seen.wholeBegin, from),
+                 index.sub(seen.wholeEnd, from)});
+  };
+  if (sums.empty()) {
+    branch(condition, [&] { emit(); });
+    return {};
+  }
+  return emitChoice(b, condition, emit, [&] { return Values(sums); });
 }
 
-void TileConverter::emitStep(const Panel &at, const KeyBlock &block,
-                             const KeyRange &keys, Value limitsLo,
-                             Value limitsHi, ArrayRef<Value> sums) {
+Values TileConverter::emitStep(const Panel &at, const KeyBlock &block,
+                               const KeyRange &keys, Value limitsLo,
+                               Value limitsHi, ArrayRef<Value> sums) {
   SmallVector<Value> operands(ops.step->getOperands());
   factors->load(operands, at, block.k0, keys.begin, keys.size);
   for (OpOperand *number : getNumbers(ops.step))
     operands[number->getOperandNumber()] = load(bufferOf(number->get()), at);
   for (auto [init, sum] : llvm::zip_equal(ops.step.getDpsInitsMutable(), sums))
-    operands[init.getOperandNumber()] = CPUTileBuilder::load(sum);
+    operands[init.getOperandNumber()] = sum;
   Value from = arith::IndexCastOp::create(b, b.getI32Type(),
                                           index.add(block.k0, keys.begin));
   StepInputs inputs = score->getInputs(at, from);
@@ -95,8 +102,7 @@ void TileConverter::emitStep(const Panel &at, const KeyBlock &block,
   inputs.seenEnd = keys.seenEnd;
   StepOpInterface step = ops.step.cloneOnTiles(b, operands, inputs);
   step.setOrientation(orientation);
-  for (auto [result, sum] : llvm::zip_equal(step->getResults(), sums))
-    store(result, sum);
+  return Values(step->getResults());
 }
 
 //===----------------------------------------------------------------------===//

@@ -42,12 +42,13 @@ protected:
   void useScore(ValueRange memory);
   /// Stores the keys that a query sees to that place of `lo` and `hi`.
   void emitLimits(Value query, ValueRange place);
-  /// Emits `body` for the keys of a block that some query of a panel may see.
-  void emitSeen(const Panel &at, const KeyBlock &block,
-                function_ref<void(const KeyRange &)> body);
-  /// A step on those, which adds to `sums`.
-  void emitStep(const Panel &at, const KeyBlock &block, const KeyRange &keys,
-                Value limitsLo, Value limitsHi, ArrayRef<Value> sums);
+  /// Emits `body`, which returns new `sums`, for the keys of a block that some
+  /// query of a panel may see; without such keys the sums stay.
+  ValueRange emitSeen(const Panel &at, const KeyBlock &block, ValueRange sums,
+                      function_ref<Values(const KeyRange &)> body);
+  /// A step on those; returns `sums` with what it adds.
+  Values emitStep(const Panel &at, const KeyBlock &block, const KeyRange &keys,
+                  Value limitsLo, Value limitsHi, ArrayRef<Value> sums);
   /// The factor of a write; null if there is none.
   Value emitFactor(WriteOp write);
   void emitWriteNumbers(WriteOp write, const Panel &at);

@@ -17,6 +17,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/MemRef/Utils/MemRefUtils.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace mlir::varlen {
 #define GEN_PASS_DEF_VARLENEXPANDCOPIES
@@ -25,8 +26,31 @@ namespace mlir::varlen {
 
 using namespace mlir;
 
+/// The memory that a loop or a branch returns, if it is the one that came in: a
+/// tensor that was changed in place.
+static Value getOrigin(Value memory) {
+  auto result = dyn_cast<OpResult>(memory);
+  if (!result)
+    return memory;
+  unsigned number = result.getResultNumber();
+  if (auto loop = dyn_cast<scf::ForOp>(result.getOwner())) {
+    Value last = getOrigin(loop.getYieldedValues()[number]);
+    return last == loop.getRegionIterArg(number)
+               ? getOrigin(loop.getInitArgs()[number])
+               : memory;
+  }
+  if (auto branch = dyn_cast<scf::IfOp>(result.getOwner())) {
+    Value then = getOrigin(branch.thenYield()->getOperand(number));
+    return then == getOrigin(branch.elseYield()->getOperand(number)) ? then
+                                                                     : memory;
+  }
+  return memory;
+}
+
 /// Whether two names are of the same memory.
 static bool isSame(Value lhs, Value rhs) {
+  lhs = getOrigin(lhs);
+  rhs = getOrigin(rhs);
   if (lhs == rhs)
     return true;
   auto a = lhs.getDefiningOp<memref::SubViewOp>();

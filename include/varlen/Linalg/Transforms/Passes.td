@@ -291,7 +291,8 @@ def VarlenExpandCopies : Pass<"varlen-expand-copies"> {
   let summary = "Copy memrefs that are not contiguous by linalg";
   let description = [{
     A memref.copy that is more than one memcpy becomes `linalg.copy`: upstream
-    lowers it to a call of a library that compiled functions do not link.
+    lowers it to a call of a library that compiled functions do not link. One from
+    memory to itself, which a loop or a branch has returned as well, is erased.
 
     *Requires*: ranked memrefs. *Guarantees*: each memref.copy left has
     contiguous operands. *Numerics*: none.
