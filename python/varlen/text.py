@@ -1,4 +1,4 @@
-"""MLIR text of functions with one varlen.attn or varlen.attn_grad."""
+"""MLIR text of functions with one varlen.attn or one derivative of it."""
 
 from .scores import CAPTURES
 
@@ -247,5 +247,54 @@ def attn_grad_function(
         f"  {values} = {operation} {{{attributes}}}\n"
         f"    : ({', '.join(types.values())}) -> ({result_types}){region}\n"
         f"  return {values} : {result_types}\n"
+        "}\n"
+    )
+
+
+def attn_jvp(
+    *, dtype="f32", heads=2, kv_heads=None, head_dim=64, v_head_dim=None,
+    window=(-1, -1), alignment="bottom_right", scale=None, sink=False,
+    seqused_q=False, seqused_k=False, q_offset=False, tq=None, tk=None,
+    sequences=None, index="i32", same_cu=False, name="tangents", score=None,
+    wrt_captures=True,
+):  # fmt: skip
+    """A module with one function around one varlen.attn_jvp. Its arguments are named q, k,
+    v, tq, tk, tv, cu_seqlens_q, cu_seqlens_k (with same_cu only cu_seqlens_q), seqused_q,
+    seqused_k, q_offset, sink and tsink, those that there are, the captures, and with
+    `wrt_captures` the tangent of each capture, its name after a t; its results out, lse,
+    tout and tlse. Options are those of `attn`.
+    """
+    types, results = _types(
+        dtype=dtype, heads=heads, kv_heads=kv_heads, head_dim=head_dim,
+        v_head_dim=v_head_dim, sink=sink, seqused_q=seqused_q, seqused_k=seqused_k,
+        q_offset=q_offset, tq=tq, tk=tk, sequences=sequences, index=index, score=score,
+    )  # fmt: skip
+    captures = list(score.captures) if score else []
+    forward = {key: types[key] for key in types if key not in captures}
+    of_rows = {f"t{key}": forward[key] for key in ("q", "k", "v")}
+    operands = {key: forward.pop(key) for key in ("q", "k", "v")} | of_rows | forward
+    if sink:
+        operands["tsink"] = operands["sink"]
+    of_captures = {key: types[key] for key in captures}
+    parameters, operation, attributes = _operation(
+        "attn_jvp", operands | of_captures, 8, same_cu, window, alignment, scale, score
+    )
+    tangents = {f"t{key}": types[key] for key in captures} if wrt_captures else {}
+    if tangents:
+        numbers = ", ".join(map(str, range(len(captures))))
+        attributes += f", wrt_captures = array<i64: {numbers}>"
+        operation += f" tcaptures({', '.join(f'%{key}' for key in tangents)})"
+        parameters += "".join(
+            f',\n    %{key}: {type} {{varlen.name = "{key}"}}' for key, type in tangents.items()
+        )
+    results |= {f"t{key}": type for key, type in results.items()}
+    values = ", ".join(f"%{key}" for key in results)
+    operand_types = [*operands.values(), *tangents.values(), *of_captures.values()]
+    return (
+        f"func.func @{name}(\n    {parameters})\n    -> ({_results(results)}) {{\n"
+        f"  {values} = {operation} {{{attributes}}}\n"
+        f"    : ({', '.join(operand_types)}) -> ({', '.join(results.values())})"
+        f"{_region(score, types)}\n"
+        f"  return {values} : {', '.join(results.values())}\n"
         "}\n"
     )

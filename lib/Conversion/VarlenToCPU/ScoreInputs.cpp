@@ -74,7 +74,7 @@ void ScoreInputs::emitViews() {
           emitTableView(p.index, table, argument, p.tile.kRow, p.tile.kRows));
     return views;
   };
-  views = emit(step.getTables(), getTableArguments(score));
+  views = emit(step.getTables(), step.getTableArguments());
   gradientViews = emit(step.getTableGradients(), step.getGradientTables());
 }
 

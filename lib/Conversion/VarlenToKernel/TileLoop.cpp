@@ -288,8 +288,8 @@ void TileLoopConverter::cloneStep(Value i, bool masked, bool hidesKeys) {
     return emitTableView(index, table, argument, tile.sequence.kRow,
                          tile.sequence.kUsed);
   };
-  for (auto [table, argument] : llvm::zip_equal(
-           step.getTables(), getTableArguments(step.getScoreBody()))) {
+  for (auto [table, argument] :
+       llvm::zip_equal(step.getTables(), step.getTableArguments())) {
     inputs.tables.push_back(emitView(table, argument));
     if (!ofQueries)
       inputs.rows.push_back(getBlockTableRows(table, getBlockRows(i, masked)));

@@ -52,9 +52,6 @@ static LogicalResult verifyMultiple(EmitError error, StringRef name,
 
 /// Head sizes are extents of tiles.
 static LogicalResult verifyHeads(AttentionOpInterface op) {
-  if (op.isTangent())
-    return op->emitOpError("expected no schedule, there are no tiles of "
-                           "tangents");
   for (auto [name, size] : {std::pair("head_dim of q", op.getHeadDim()),
                             std::pair("head_dim of v", op.getValueHeadDim())}) {
     if (ShapedType::isDynamic(size))
@@ -202,6 +199,8 @@ static LogicalResult verifyKernel(AttentionOpInterface op, Attribute schedule) {
   if (op.getElementType().isF64())
     return op->emitOpError("expected elements of f16, bf16 or f32 for ")
            << schedule << ", got " << op.getElementType();
+  if (op.isTangent())
+    return op->emitOpError("expected no tangents for ") << schedule;
   if (op.isPaged())
     return op->emitOpError("expected keys without a block_table for ")
            << schedule;

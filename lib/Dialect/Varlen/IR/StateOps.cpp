@@ -20,6 +20,16 @@ using namespace mlir::varlen::detail;
 // OnlineInitOp
 //===----------------------------------------------------------------------===//
 
+/// That a state has no tangents, or those of acc and l.
+template <typename Op>
+static LogicalResult verifyTangents(Op op, ValueRange tangents) {
+  SmallVector<Type> wanted = {op.getAcc().getType(), op.getL().getType()};
+  if (tangents.empty() || tangents.getTypes() == TypeRange(wanted))
+    return success();
+  return op.emitOpError("expected no tangents, or those of acc and l, of (")
+         << wanted << "), got (" << tangents.getTypes() << ')';
+}
+
 /// That acc, m and l are the state of queries.
 template <typename Op> static LogicalResult verifyState(Op op) {
   if (failed(verifyElements(
@@ -44,6 +54,8 @@ LogicalResult OnlineInitOp::verify() {
   for (Value tile : getResults())
     if (!shaped(tile).hasStaticShape())
       return emitOpError("expected static extents, got ") << tile.getType();
+  if (failed(verifyTangents(*this, getTangents())))
+    return failure();
   return verifyState(*this);
 }
 
@@ -58,14 +70,26 @@ std::array<double, 3> OnlineInitOp::getNumbers(double scale,
 }
 
 SmallVector<double> OnlineInitOp::getNumbers() {
-  return llvm::to_vector(getNumbers(getScale().convertToDouble(),
-                                    cast<FloatType>(elementOf(getM()))));
+  SmallVector<double> numbers = llvm::to_vector(getNumbers(
+      getScale().convertToDouble(), cast<FloatType>(elementOf(getM()))));
+  numbers.append(getTangents().size(), 0.0);
+  return numbers;
+}
+
+/// Names results that are the tangents of two others.
+static void nameTangents(ValueRange tangents, StringRef first, StringRef second,
+                         OpAsmSetValueNameFn setName) {
+  if (tangents.empty())
+    return;
+  setName(tangents[0], first);
+  setName(tangents[1], second);
 }
 
 void OnlineInitOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getAcc(), "acc");
   setName(getM(), "m");
   setName(getL(), "l");
+  nameTangents(getTangents(), "tacc", "tl", setName);
 }
 
 //===----------------------------------------------------------------------===//
@@ -73,16 +97,24 @@ void OnlineInitOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
 //===----------------------------------------------------------------------===//
 
 unsigned OnlineFinishOp::getQueriesDim(Value tile) {
-  // Rows of out are queries in either orientation.
-  return tile == getOut() ? 0 : varlen::getQueriesDim(getOrientation());
+  // Rows of out and of its tangent are queries in either orientation.
+  bool isOut = tile == getOut() ||
+               (!getTangentsOut().empty() && tile == getTangentsOut().front());
+  return isOut ? 0 : varlen::getQueriesDim(getOrientation());
 }
 
 LogicalResult OnlineFinishOp::verify() {
-  if (failed(verifyState(*this)))
+  if (failed(verifyState(*this)) ||
+      failed(verifyTangents(*this, getTangents())))
     return failure();
-  if (getSink() && getSink().getType() != getM().getType())
-    return emitOpError("expected a sink of the type of m, ")
-           << getM().getType() << ", got " << getSink().getType();
+  for (NamedValue tile :
+       {NamedValue{"a sink", getSink()}, NamedValue{"a tsink", getTsink()}})
+    if (tile.value && tile.value.getType() != getM().getType())
+      return emitOpError("expected ")
+             << tile.name << " of the type of m, " << getM().getType()
+             << ", got " << tile.value.getType();
+  if (getTsink() && (!getSink() || getTangents().empty()))
+    return emitOpError("expected a sink and tangents beside a tsink");
   return success();
 }
 
@@ -94,14 +126,19 @@ LogicalResult OnlineFinishOp::inferReturnTypes(MLIRContext *,
   SmallVector<int64_t> shape(acc.getShape());
   if (adaptor.getOrientation() == Orientation::KQ)
     std::swap(shape[0], shape[1]);
-  types.push_back(RankedTensorType::get(shape, acc.getElementType()));
-  types.push_back(adaptor.getM().getType());
+  SmallVector<Type> results = {
+      RankedTensorType::get(shape, acc.getElementType()),
+      adaptor.getM().getType()};
+  llvm::append_range(types, results);
+  if (!adaptor.getTangents().empty())
+    llvm::append_range(types, results);
   return success();
 }
 
 void OnlineFinishOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getOut(), "out");
   setName(getLse(), "lse");
+  nameTangents(getTangentsOut(), "tout", "tlse", setName);
 }
 
 //===----------------------------------------------------------------------===//
@@ -126,12 +163,31 @@ unsigned OnlineMergeOp::getQueriesDim(Value) {
   return varlen::getQueriesDim(getOrientation());
 }
 
-LogicalResult OnlineMergeOp::verify() { return verifyState(*this); }
+LogicalResult OnlineMergeOp::verify() {
+  if (failed(verifyState(*this)) ||
+      failed(verifyTangents(*this, getTangents())))
+    return failure();
+  if (getTangents().getTypes() == getMoreTangents().getTypes())
+    return success();
+  return emitOpError("expected tangents of both states, or of none, got ")
+         << getTangents().size() << " and " << getMoreTangents().size();
+}
+
+LogicalResult OnlineMergeOp::inferReturnTypes(MLIRContext *,
+                                              std::optional<Location>,
+                                              OnlineMergeOp::Adaptor adaptor,
+                                              SmallVectorImpl<Type> &types) {
+  for (Value state : {adaptor.getAcc(), adaptor.getM(), adaptor.getL()})
+    types.push_back(state.getType());
+  llvm::append_range(types, adaptor.getTangents().getTypes());
+  return success();
+}
 
 void OnlineMergeOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getAccOut(), "acc");
   setName(getMOut(), "m");
   setName(getLOut(), "l");
+  nameTangents(getTangentsOut(), "tacc", "tl", setName);
 }
 
 //===----------------------------------------------------------------------===//

@@ -105,14 +105,18 @@ static LogicalResult verifyTables(Step op, StringRef name, ValueRange tables,
 template <typename Step>
 static LogicalResult verifyScoreOf(Step op, int64_t queries) {
   FloatType compute = op.getComputeType();
-  unsigned captures = op.getCaptures().size() + op.getTables().size();
+  // Of tables there may be tangents, too.
+  size_t numTables = op.getTables().size(),
+         own = getTableArguments(op.getScoreBody()).size(),
+         count = StepOpInterface(op).getTableArguments().size();
+  size_t tangents = std::min(count - own, numTables);
+  unsigned captures = op.getCaptures().size() + numTables - tangents;
   if (failed(verifyScore(op, op.getScoreBody(), compute, captures)))
     return failure();
-  if (size_t count = getTableArguments(op.getScoreBody()).size();
-      count != op.getTables().size())
+  if (count != numTables)
     return op.emitOpError("expected ")
            << count << " tables, as many as the score region looks up in, got "
-           << op.getTables().size();
+           << numTables;
   if (failed(verifyTables(op, "tables", op.getTables(), op.getRows())))
     return failure();
   if (op.getPosition() && (op.getQueries() || !op.getScoreBody()))
@@ -132,6 +136,18 @@ static LogicalResult verifyScoreOf(Step op, int64_t queries) {
   for (Value ofTable : op.getRows())
     rows.push_back({"rows", ofTable});
   return verifyRowStats(op, op.getOrientation(), rows, queries);
+}
+
+/// The arguments of the score region that are tables among the captures of
+/// `wrt_captures`.
+template <typename Step>
+static SmallVector<BlockArgument> getWrtTables(Step op) {
+  SmallVector<BlockArgument> tables;
+  Block *score = op.getScoreBody();
+  for (int64_t number : op.getWrtCaptures())
+    if (number >= 0 && isTable(score, number))
+      tables.push_back(score->getArgument(Captures + number));
+  return tables;
 }
 
 /// The extent of dimensions of tiles, of those that there are, that must agree;
@@ -157,41 +173,44 @@ bool HideOp::hasLower() {
 // OnlineAttnOp
 //===----------------------------------------------------------------------===//
 
-LogicalResult OnlineAttnOp::verify() {
-  if (failed(verifyLimits(*this)) ||
-      failed(verifyElements(*this, "acc, m and l",
-                            {{"acc", getAcc()}, {"m", getM()}, {"l", getL()}},
-                            {{"q", getQ()}, {"k", getK()}, {"v", getV()}})) ||
-      failed(verifySameElement(*this, {"q", getQ()}, {"k", getK()})))
+/// The rows, the state and the score of a step that has a state.
+template <typename Step> static LogicalResult verifyStateStep(Step op) {
+  Value q = op.getQ(), k = op.getK(), v = op.getV();
+  Value acc = op.getAcc(), m = op.getM(), l = op.getL();
+  if (failed(verifyLimits(op)) ||
+      failed(verifyElements(op, "acc, m and l",
+                            {{"acc", acc}, {"m", m}, {"l", l}},
+                            {{"q", q}, {"k", k}, {"v", v}})) ||
+      failed(verifySameElement(op, {"q", q}, {"k", k})))
     return failure();
 
-  Orientation orientation = getOrientation();
+  Orientation orientation = op.getOrientation();
   unsigned dim = getQueriesDim(orientation);
-  int64_t queries = getCommonExtentAt(
-      {{getQ(), 0}, {getAcc(), dim}, {getM(), dim}, {getL(), dim}});
-  int64_t keys = getCommonExtentAt({{getK(), 0}, {getV(), 0}});
-  int64_t headDim = getCommonExtentAt({{getK(), 1}, {getQ(), 1}});
-  int64_t valueHeadDim = getCommonExtentAt({{getV(), 1}, {getAcc(), 1 - dim}});
+  int64_t queries = getCommonExtentAt({{q, 0}, {acc, dim}, {m, dim}, {l, dim}});
+  int64_t keys = getCommonExtentAt({{k, 0}, {v, 0}});
+  int64_t headDim = getCommonExtentAt({{k, 1}, {q, 1}});
+  int64_t valueHeadDim = getCommonExtentAt({{v, 1}, {acc, 1 - dim}});
   auto check = [&](NamedValue tile, StringRef meaning,
                    ArrayRef<int64_t> shape) {
-    return verifyTile(*this, orientation, tile, meaning, shape);
+    return verifyTile(op, orientation, tile, meaning, shape);
   };
-  if (failed(check({"q", getQ()}, "queries x head_dim", {queries, headDim})) ||
-      failed(check({"k", getK()}, "keys x head_dim", {keys, headDim})) ||
-      failed(check({"v", getV()}, "keys x value head_dim",
-                   {keys, valueHeadDim})) ||
+  if (failed(check({"q", q}, "queries x head_dim", {queries, headDim})) ||
+      failed(check({"k", k}, "keys x head_dim", {keys, headDim})) ||
+      failed(check({"v", v}, "keys x value head_dim", {keys, valueHeadDim})) ||
       failed(
-          check({"acc", getAcc()},
+          check({"acc", acc},
                 dim ? "value head_dim x queries" : "queries x value head_dim",
                 getAccTileShape(orientation, queries, valueHeadDim))) ||
       failed(verifyRowStats(
-          *this, orientation,
-          {{"m", getM()}, {"l", getL()}, {"lo", getLo()}, {"hi", getHi()}},
+          op, orientation,
+          {{"m", m}, {"l", l}, {"lo", op.getLo()}, {"hi", op.getHi()}},
           queries)) ||
-      failed(verifyScoreOf(*this, queries)))
+      failed(verifyScoreOf(op, queries)))
     return failure();
-  return verifyScale(*this, getScale());
+  return verifyScale(op, op.getScale());
 }
+
+LogicalResult OnlineAttnOp::verify() { return verifyStateStep(*this); }
 
 LogicalResult OnlineAttnOp::inferReturnTypes(MLIRContext *,
                                              std::optional<Location>,
@@ -233,8 +252,9 @@ Operation *OnlineAttnOp::createMerge(OpBuilder &b, ValueRange state,
                                      ValueRange more) {
   bool isRounded = elementOf(getV()) != elementOf(getM());
   return OnlineMergeOp::create(b, getLoc(), state[0], state[1], state[2],
-                               more[0], more[1], more[2], getScaleAttr(),
-                               getOrientationAttr(),
+                               /*tangents=*/ValueRange(), more[0], more[1],
+                               more[2], /*more_tangents=*/ValueRange(),
+                               getScaleAttr(), getOrientationAttr(),
                                isRounded ? b.getUnitAttr() : UnitAttr());
 }
 
@@ -242,6 +262,99 @@ void OnlineAttnOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getAccOut(), "acc");
   setName(getMOut(), "m");
   setName(getLOut(), "l");
+}
+
+//===----------------------------------------------------------------------===//
+// OnlineAttnJVPOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult OnlineAttnJVPOp::verify() {
+  if (failed(verifyStateStep(*this)))
+    return failure();
+  for (auto [tangent, of] :
+       {std::pair(NamedValue{"tq", getTq()}, NamedValue{"q", getQ()}),
+        std::pair(NamedValue{"tk", getTk()}, NamedValue{"k", getK()}),
+        std::pair(NamedValue{"tv", getTv()}, NamedValue{"v", getV()}),
+        std::pair(NamedValue{"tacc", getTacc()}, NamedValue{"acc", getAcc()}),
+        std::pair(NamedValue{"tl", getTl()}, NamedValue{"l", getL()})})
+    if (tangent.value.getType() != of.value.getType())
+      return emitOpError("expected ")
+             << tangent.name << " of the type of " << of.name << ", "
+             << of.value.getType() << ", got " << tangent.value.getType();
+  size_t ofTables = getWrtTables(*this).size();
+  if (failed(verifyCaptureNumbers(*this, getWrtCaptures(),
+                                  getCaptures().size() + getTables().size() -
+                                      ofTables)) ||
+      failed(verifyFactorCaptures(*this, getScoreBody(), getWrtCaptures())))
+    return failure();
+  if (getTcaptures().size() != getWrtCaptures().size() - ofTables)
+    return emitOpError("expected tcaptures for each of the ")
+           << getWrtCaptures().size() - ofTables
+           << " wrt_captures that are no tables, got " << getTcaptures().size();
+  for (Value tangent : getTcaptures())
+    if (tangent.getType() != getM().getType())
+      return emitOpError("expected tcaptures of the type of m, ")
+             << getM().getType() << ", got " << tangent.getType();
+  return success();
+}
+
+LogicalResult
+OnlineAttnJVPOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                  OnlineAttnJVPOp::Adaptor adaptor,
+                                  SmallVectorImpl<Type> &types) {
+  for (Value init : {adaptor.getAcc(), adaptor.getM(), adaptor.getL(),
+                     adaptor.getTacc(), adaptor.getTl()})
+    types.push_back(init.getType());
+  return success();
+}
+
+MutableOperandRange OnlineAttnJVPOp::getDpsInitsMutable() {
+  // acc, m, l and the tangents are the last operands.
+  return MutableOperandRange(*this, getAccMutable().getOperandNumber(), 5);
+}
+
+SmallVector<StepFactor> OnlineAttnJVPOp::getFactors() {
+  return {{"q", &getQMutable(), true, /*alongColumns=*/true, false},
+          {"tq", &getTqMutable(), true, /*alongColumns=*/true, false},
+          {"k", &getKMutable(), false, /*alongColumns=*/true, false},
+          {"tk", &getTkMutable(), false, /*alongColumns=*/true, false},
+          {"v", &getVMutable(), false, /*alongColumns=*/false, true},
+          {"tv", &getTvMutable(), false, /*alongColumns=*/false, true}};
+}
+
+FloatType OnlineAttnJVPOp::getComputeType() {
+  return cast<FloatType>(elementOf(getM()));
+}
+
+std::optional<unsigned> OnlineAttnJVPOp::getDimOfQueries(OpOperand &) {
+  return varlen::getQueriesDim(getOrientation());
+}
+
+SmallVector<BlockArgument> OnlineAttnJVPOp::getTableArguments() {
+  SmallVector<BlockArgument> tables = varlen::getTableArguments(getScoreBody());
+  llvm::append_range(tables, getWrtTables(*this));
+  return tables;
+}
+
+void OnlineAttnJVPOp::setInputs(const StepInputs &inputs) {
+  setInputsOf(*this, inputs);
+}
+
+Operation *OnlineAttnJVPOp::createMerge(OpBuilder &b, ValueRange state,
+                                        ValueRange more) {
+  bool isRounded = elementOf(getV()) != elementOf(getM());
+  return OnlineMergeOp::create(
+      b, getLoc(), state[0], state[1], state[2], state.drop_front(3), more[0],
+      more[1], more[2], more.drop_front(3), getScaleAttr(),
+      getOrientationAttr(), isRounded ? b.getUnitAttr() : UnitAttr());
+}
+
+void OnlineAttnJVPOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  setName(getAccOut(), "acc");
+  setName(getMOut(), "m");
+  setName(getLOut(), "l");
+  setName(getTaccOut(), "tacc");
+  setName(getTlOut(), "tl");
 }
 
 //===----------------------------------------------------------------------===//
@@ -394,12 +507,7 @@ SmallVector<Value> OnlineAttnGradOp::getTableGradients() {
 }
 
 SmallVector<BlockArgument> OnlineAttnGradOp::getGradientTables() {
-  SmallVector<BlockArgument> tables;
-  Block *score = getScoreBody();
-  for (int64_t number : getWrtCaptures())
-    if (isTable(score, number))
-      tables.push_back(score->getArgument(Captures + number));
-  return tables;
+  return getWrtTables(*this);
 }
 
 void OnlineAttnGradOp::getAsmResultNames(OpAsmSetValueNameFn setName) {

@@ -162,12 +162,11 @@ OnlineAttnGradOp RoleEmitter::emitGradStep(const RoleShape &shape, Value q,
 }
 
 void RoleEmitter::emit(const Role &role) {
-  auto attn = dyn_cast<AttnOp>(op.getOperation());
   auto grad = dyn_cast<AttnGradOp>(op.getOperation());
   auto emitLoop = [&]() -> ForTilesOp {
     switch (role.kind) {
     case RoleKind::Out:
-      return emitOut(attn, role.shape);
+      return emitOut(role.shape);
     case RoleKind::Statistics:
       return emitStatistics(grad, role.shape);
     case RoleKind::QueryGrad:
@@ -210,47 +209,100 @@ SmallVector<Value> RoleEmitter::getCaptures(bool areTables) {
 // out
 //===----------------------------------------------------------------------===//
 
-ForTilesOp RoleEmitter::emitOut(AttnOp attn, const RoleShape &shape) {
-  OpBuilder::InsertionGuard guard(b);
-  auto loop = beginTiles("attn", Axis::Queries, shape.tile);
-  Value t = loop.getTile();
-  Value q = readRows(op.getQ(), t, shape.tile, shape);
-  RankedTensorType row = statisticOf(shape.tile, shape.orientation);
-  int64_t valueHeadDim = rowsOf(op.getV(), shape.block, shape).getDimSize(1);
-  auto acc = RankedTensorType::get(
-      getAccTileShape(shape.orientation, shape.tile, valueHeadDim), compute);
-  auto orientation = OrientationAttr::get(b.getContext(), shape.orientation);
-  auto init = OnlineInitOp::create(b, acc, row, row, scaleAttr(), orientation);
-  SmallVector<Value> captures;
-  for (Value capture : getNumbers())
-    captures.push_back(read(capture, t, row));
+OnlineAttnOp RoleEmitter::emitStep(const RoleShape &shape, Value q,
+                                   Value queries, Value keys,
+                                   ValueRange captures, ValueRange state) {
+  Value k = readRows(op.getK(), keys, shape.block, shape);
+  Value v = readRows(op.getV(), keys, shape.block, shape);
   // In f16 a probability has no more room for a factor than its own bound.
   int64_t rescaleThreshold =
       shape.factor.isF16() && getFactor(op.getScoreBody())
           ? 0
           : shape.rescaleThreshold;
+  return addScore(OnlineAttnOp::create(
+      b, q, k, v, /*lo=*/Value(), /*hi=*/Value(), /*k0=*/Value(),
+      /*seen_begin=*/Value(), /*seen_end=*/Value(), queries, keys,
+      /*position=*/Value(), /*first_key=*/Value(), captures, getTables(),
+      /*rows=*/ValueRange(), state[0], state[1], state[2], scaleAttr(),
+      OrientationAttr::get(b.getContext(), shape.orientation),
+      b.getI64IntegerAttr(rescaleThreshold), getNumScores()));
+}
+
+OnlineAttnJVPOp RoleEmitter::emitTangentStep(
+    AttnJVPOp jvp, const RoleShape &shape, Value q, Value tq, Value queries,
+    Value keys, ValueRange captures, ValueRange tcaptures, ValueRange state) {
+  auto ofKeys = [&](Value memory) {
+    return readRows(memory, keys, shape.block, shape);
+  };
+  Value k = ofKeys(op.getK()), v = ofKeys(op.getV());
+  Value tk = ofKeys(jvp.getTk()), tv = ofKeys(jvp.getTv());
+  SmallVector<Value> tables = getTables();
+  for (auto [number, tangent] :
+       llvm::zip_equal(op.getWrtCaptures(), jvp.getTcaptures()))
+    if (isTable(op.getScoreBody(), number))
+      tables.push_back(tangent);
+  return addScore(OnlineAttnJVPOp::create(
+      b, q, k, v, tq, tk, tv, /*lo=*/Value(), /*hi=*/Value(), /*k0=*/Value(),
+      /*seen_begin=*/Value(), /*seen_end=*/Value(), queries, keys,
+      /*position=*/Value(), /*first_key=*/Value(), captures, tables,
+      /*rows=*/ValueRange(), tcaptures, state[0], state[1], state[2], state[3],
+      state[4], scaleAttr(),
+      OrientationAttr::get(b.getContext(), shape.orientation),
+      b.getDenseI64ArrayAttr(op.getWrtCaptures()), getNumScores()));
+}
+
+ForTilesOp RoleEmitter::emitOut(const RoleShape &shape) {
+  OpBuilder::InsertionGuard guard(b);
+  auto jvp = dyn_cast<AttnJVPOp>(op.getOperation());
+  auto loop = beginTiles("attn", Axis::Queries, shape.tile);
+  Value t = loop.getTile();
+  auto ofQueries = [&](Value memory) {
+    return readRows(memory, t, shape.tile, shape);
+  };
+  Value q = ofQueries(op.getQ());
+  Value tq = jvp ? ofQueries(jvp.getTq()) : Value();
+  RankedTensorType row = statisticOf(shape.tile, shape.orientation);
+  int64_t valueHeadDim = rowsOf(op.getV(), shape.block, shape).getDimSize(1);
+  auto acc = RankedTensorType::get(
+      getAccTileShape(shape.orientation, shape.tile, valueHeadDim), compute);
+  auto orientation = OrientationAttr::get(b.getContext(), shape.orientation);
+  SmallVector<Type> tangents;
+  if (jvp)
+    tangents = {acc, row};
+  auto init = OnlineInitOp::create(b, acc, row, row, tangents, scaleAttr(),
+                                   orientation);
+  SmallVector<Value> captures, tcaptures;
+  for (Value capture : getNumbers())
+    captures.push_back(read(capture, t, row));
+  if (jvp)
+    for (auto [number, tangent] :
+         llvm::zip_equal(op.getWrtCaptures(), jvp.getTcaptures()))
+      if (!isTable(op.getScoreBody(), number))
+        tcaptures.push_back(read(tangent, t, row));
   auto blocks = emitBlocks(
       t, tileType(Axis::Keys, shape.block), init.getResults(),
       [&](Value block, ValueRange state) -> ValueRange {
-        Value k = readRows(op.getK(), block, shape.block, shape);
-        Value v = readRows(op.getV(), block, shape.block, shape);
-        auto step = OnlineAttnOp::create(
-            b, q, k, v, /*lo=*/Value(), /*hi=*/Value(), /*k0=*/Value(),
-            /*seen_begin=*/Value(), /*seen_end=*/Value(), t, block,
-            /*position=*/Value(), /*first_key=*/Value(), captures, getTables(),
-            /*rows=*/ValueRange(), state[0], state[1], state[2], scaleAttr(),
-            orientation, b.getI64IntegerAttr(rescaleThreshold), getNumScores());
-        return addScore(step).getResults();
+        if (jvp)
+          return emitTangentStep(jvp, shape, q, tq, t, block, captures,
+                                 tcaptures, state)
+              .getResults();
+        return emitStep(shape, q, t, block, captures, state).getResults();
       });
-  Value sink;
+  Value sink, tsink;
   if (op.getSink())
     sink = read(op.getSink(), t, row);
+  if (jvp && jvp.getTsink())
+    tsink = read(jvp.getTsink(), t, row);
+  ValueRange state = blocks.getResults();
   auto end = OnlineFinishOp::create(
-      b, blocks.getResult(0), blocks.getResult(1), blocks.getResult(2), sink,
+      b, state[0], state[1], state[2], state.drop_front(3), sink, tsink,
       scaleAttr(), orientation,
       shape.factor == compute ? UnitAttr() : b.getUnitAttr());
-  write(end.getOut(), attn.getOutBuffer(), t, 0.0);
-  write(end.getLse(), attn.getLseBuffer(), t,
-        -std::numeric_limits<double>::infinity());
+  // out and lse, and their tangents behind them.
+  double ofLse = -std::numeric_limits<double>::infinity();
+  double otherwise[] = {0.0, ofLse, 0.0, 0.0};
+  for (auto [value, memory, number] :
+       llvm::zip(end.getResults(), op.getDestinations(), otherwise))
+    write(value, memory, t, number);
   return loop;
 }

@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A role is what the tiles of a loop own: out and lse; lse and delta of rows;
-// dq; dk, dv or both; dsink. Each is emitted here once, for every target. A
-// schedule says which roles run, in which sizes, and in which orientation
-// (ScheduleAttrInterface::getRoles).
+// A role is what the tiles of a loop own: out and lse, with their tangents or
+// without; lse and delta of rows; dq; dk, dv or both; dsink. Each is emitted
+// here once, for every target. A schedule says which roles run, in which sizes,
+// and in which orientation (ScheduleAttrInterface::getRoles).
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,8 +34,15 @@ public:
   void finish();
 
 private:
-  /// out and lse: a tile of queries visits the keys that it sees.
-  ForTilesOp emitOut(AttnOp attn, const RoleShape &shape);
+  /// out and lse, and the tangents of both if the operation has some: a tile of
+  /// queries visits the keys that it sees.
+  ForTilesOp emitOut(const RoleShape &shape);
+  OnlineAttnOp emitStep(const RoleShape &shape, Value q, Value queries,
+                        Value keys, ValueRange captures, ValueRange state);
+  OnlineAttnJVPOp emitTangentStep(AttnJVPOp jvp, const RoleShape &shape,
+                                  Value q, Value tq, Value queries, Value keys,
+                                  ValueRange captures, ValueRange tcaptures,
+                                  ValueRange state);
 
   /// lse, delta and the captures of every query, and what it subtracts from
   /// dsink, in scratch that the other gradients read, with lse as steps on

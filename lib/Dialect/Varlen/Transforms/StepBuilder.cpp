@@ -161,14 +161,17 @@ Value StepBuilder::emptyScores(Value queries, Value keys) {
   return tensor::EmptyOp::create(b, sizes, compute);
 }
 
-Value StepBuilder::products(Value queries, Value keys, Value scores) {
+Value StepBuilder::addProducts(Value queries, Value keys, Value scores) {
   // Loops are (rows, columns, depth) of the score tile.
   SmallVector<unsigned> queryDims = {0, 2}, keyDims = {1, 2};
   if (kq)
     std::swap(queryDims, keyDims);
-  Value zeros = fill(0.0, scores);
-  return kq ? contract(keys, queries, zeros, keyDims, queryDims)
-            : contract(queries, keys, zeros, queryDims, keyDims);
+  return kq ? contract(keys, queries, scores, keyDims, queryDims)
+            : contract(queries, keys, scores, queryDims, keyDims);
+}
+
+Value StepBuilder::products(Value queries, Value keys, Value scores) {
+  return addProducts(queries, keys, fill(0.0, scores));
 }
 
 Value StepBuilder::keyInBlock(ImplicitLocOpBuilder &inner) {
@@ -227,26 +230,34 @@ SmallVector<Value> StepBuilder::overScores(const ScoreInputs &of,
           key = query;
         }
         SmallVector<Value> arguments = {args.front(), query, key};
-        // The table, and the row of the query in it, by capture.
-        DenseMap<unsigned, std::pair<Value, Value>> tables;
-        ValueRange numbers = rest.take_front(of.captures.size());
-        for (unsigned i = 0; i < of.captures.size() + of.tables.size(); ++i) {
+        size_t numTables = getTableArguments(of.region).size();
+        ValueRange numbers = rest.take_front(of.captures.size()),
+                   rows = rest.drop_front(of.captures.size());
+        // Which of the tables a capture is.
+        DenseMap<unsigned, size_t> tables;
+        for (unsigned i = 0; i < of.captures.size() + numTables; ++i) {
           if (isTable(of.region, i)) {
-            size_t number = tables.size();
-            tables[i] = {of.tables[number],
-                         rest.drop_front(of.captures.size())[number]};
+            tables.insert({i, tables.size()});
             arguments.push_back(Value());
             continue;
           }
           arguments.push_back(numbers.front());
           numbers = numbers.drop_front();
         }
-        auto lookup = [&](OpBuilder &n, Location loc, unsigned capture,
+        auto gather = [&](OpBuilder &n, Location loc, size_t table,
                           Value index) -> Value {
-          auto [table, row] = tables[capture];
-          return GatherOp::create(n, loc, compute, table, row, index);
+          return GatherOp::create(n, loc, compute, of.tables[table],
+                                  rows[table], index);
         };
-        return body(inner, {arguments, lookup}, ofMore);
+        auto lookup = [&](OpBuilder &n, Location loc, unsigned capture,
+                          Value index) {
+          return gather(n, loc, tables.at(capture), index);
+        };
+        auto lookupBehind = [&](OpBuilder &n, Location loc, unsigned number,
+                                Value index) {
+          return gather(n, loc, numTables + number, index);
+        };
+        return body(inner, {arguments, lookup}, ofMore, lookupBehind);
       });
 }
 

@@ -79,6 +79,8 @@ public:
   /// Products of all rows of `keys`, N x (depth), with all rows of `queries`:
   /// a score tile like `scores`.
   Value products(Value queries, Value keys, Value scores);
+  /// Adds such products to `scores`.
+  Value addProducts(Value queries, Value keys, Value scores);
   /// What `body` makes of the arguments of the score region of `step` for each
   /// of `products`, and of `more` score tiles there, written to `init`.
   using ScoreBody = function_ref<Value(ImplicitLocOpBuilder &,
@@ -86,17 +88,20 @@ public:
   template <typename Step>
   Value overScores(Step step, Value products, ValueRange more, Value init,
                    ScoreBody body) {
-    return overScoresTiles(step, products, more, init,
-                           [&](ImplicitLocOpBuilder &inner,
-                               const ScorePoint &point, ValueRange more) {
-                             return SmallVector<Value>{
-                                 body(inner, point, more)};
-                           })
+    return overScoresTiles(
+               step, products, more, init,
+               [&](ImplicitLocOpBuilder &inner, const ScorePoint &point,
+                   ValueRange more, TableLookup) {
+                 return SmallVector<Value>{body(inner, point, more)};
+               })
         .front();
   }
-  /// The same with several results.
+  /// The same with several results. The last argument looks up in the tables of
+  /// the step that are behind those of its score region, by number.
+  using TableLookup = ScorePoint::Lookup;
   using ScoreTilesBody = function_ref<SmallVector<Value>(
-      ImplicitLocOpBuilder &, const ScorePoint &, ValueRange more)>;
+      ImplicitLocOpBuilder &, const ScorePoint &, ValueRange more,
+      TableLookup)>;
   template <typename Step>
   SmallVector<Value> overScoresTiles(Step step, Value products, ValueRange more,
                                      ValueRange inits, ScoreTilesBody body) {

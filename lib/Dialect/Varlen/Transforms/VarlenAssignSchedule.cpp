@@ -88,6 +88,11 @@ static bool assignForGPU(AttentionOpInterface op, const GPUTarget &gpu) {
         << gpu.name << " has no kernel for; a CPU target has";
     return false;
   }
+  if (op.isTangent()) {
+    op->emitRemark("no tiles for tangents, which ")
+        << gpu.name << " has no kernel for; a CPU target has";
+    return false;
+  }
   if (op.isPaged()) {
     op->emitRemark("no tiles for keys in pages, which ")
         << gpu.name << " has no kernel for; a CPU target has";
@@ -141,13 +146,6 @@ void VarlenAssignSchedule::runOnOperation() {
             op->getAttrOfType<ScheduleAttrInterface>(kScheduleAttrName))
       return WalkResult(
           schedule.verifyFitsTarget(op, gpu ? Target(gpu) : Target(cpu)));
-    if (op.isTangent()) {
-      op->emitRemark("no tiles for tangents; ")
-          << (gpu ? "a GPU has no kernel for them, a CPU target has"
-                  : "they are decomposed instead");
-      ++numMissed;
-      return WalkResult::advance();
-    }
     if (op.hasDynamicHeadDim()) {
       op->emitRemark("no tiles for a dynamic head_dim; ")
           << (gpu ? "a GPU has no kernel for it, a CPU target has"

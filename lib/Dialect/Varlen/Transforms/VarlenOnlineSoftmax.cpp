@@ -12,7 +12,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "OnlineAttnJVPBuilder.h"
 #include "ScoreReference.h"
+#include "StateBuilder.h"
 #include "StepBuilder.h"
 #include "StepPanel.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
@@ -42,52 +44,16 @@ using namespace mlir::varlen;
 
 namespace {
 
-/// What changes the state of queries.
-struct StateBuilder : StepBuilder {
-  template <typename Op>
-  StateBuilder(Op op, bool isRounded, OpBuilder &builder)
-      : StepBuilder(op, op.getOrientation(), op.getM(), builder),
-        isRounded(isRounded),
-        reference(op.getScale().convertToDouble(), compute, isRounded) {}
-
-  /// What acc and l are relative to.
-  struct Reference {
-    Value m, factor, minus;
-  };
-  /// The larger of the maxima `m` and `other`, or `m` if that is at most
-  /// `threshold` in units of log2 below it, and what that implies.
-  Reference getReference(Value m, Value other, int64_t threshold = 0);
-  /// What acc and l that are relative to `m` change by.
-  Value rescaling(Value m, const Reference &to);
-  /// Part of a state, times a factor of each query, in its place.
-  Value multiply(Value tile, Value factor);
-
-  bool isRounded;
-  ScoreReference reference;
-};
-
 /// The step of online softmax; emit() returns the new acc, m and l.
 struct OnlineAttnBuilder : StateBuilder {
-  // Where p is rounded, the weight of the first key of all must be 1: a row
-  // that sees one key is that key's value, as it is.
   OnlineAttnBuilder(OnlineAttnOp step, bool skipsRescaling, OpBuilder &builder)
-      : StateBuilder(step, elementOf(step.getV()) != elementOf(step.getM()),
-                     builder),
-        step(step), skipsRescaling(skipsRescaling) {}
+      : StateBuilder(step, isRoundedIn(step), builder), step(step),
+        skipsRescaling(skipsRescaling) {}
   SmallVector<Value> emit();
   /// The step in granules of keys.
   SmallVector<Value> emitPanel(CPUScheduleAttr schedule);
 
 private:
-  /// Beside the sum of thousands of keys the term of one is small, and loses
-  /// places in it. So a block's are summed apart, unless p, rounded, has lost
-  /// more than that, or tensor cores keep the sum in their accumulators.
-  bool isApart() { return kq && !isRounded; }
-  /// What the sums of a block begin with, and the state with the block in it.
-  Value beginSum(Value before, Value alpha);
-  Value endSum(Value before, Value alpha, Value sum);
-  /// exp2(c * s - r(m)).
-  Value weights(Value scores, Value factor, Value minus);
   /// The scores of a granule, and the largest one of each query so far.
   Values emitGranule(StepPanel &panel, const StepPanel::Granule &at,
                      ValueRange state);
@@ -143,72 +109,12 @@ private:
 
 } // namespace
 
-StateBuilder::Reference StateBuilder::getReference(Value m, Value other,
-                                                   int64_t threshold) {
-  Value most = perQuery(
-      {m, other}, [&](ImplicitLocOpBuilder &inner, ValueRange args) -> Value {
-        Value larger = arith::MaxNumFOp::create(inner, args);
-        if (threshold == 0)
-          return larger;
-        return reference.emitKept(inner, args[0], larger, threshold);
-      });
-  Value factor =
-      perQuery(most, [&](ImplicitLocOpBuilder &inner, ValueRange args) {
-        return reference.emitFactor(inner, args[0]);
-      });
-  Value minus =
-      perQuery({most, factor},
-               [&](ImplicitLocOpBuilder &inner, ValueRange args) -> Value {
-                 return arith::NegFOp::create(
-                     inner, reference.emitReference(inner, args[0], args[1]));
-               });
-  return {most, factor, minus};
-}
-
-Value StateBuilder::rescaling(Value m, const Reference &to) {
-  // A rounded p asks for no exact quotient of these, which takes less.
-  return perQuery(
-      {m, to.m, to.factor, to.minus},
-      [&](ImplicitLocOpBuilder &inner, ValueRange args) {
-        if (isRounded) {
-          Value x = arith::SubFOp::create(inner, args[0], args[1]);
-          return exp2(inner, arith::MulFOp::create(inner, x, args[2]));
-        }
-        Value before = reference.emitReference(
-            inner, args[0], reference.emitFactor(inner, args[0]));
-        return exp2(inner, arith::AddFOp::create(inner, before, args[3]));
-      });
-}
-
-Value StateBuilder::multiply(Value tile, Value factor) {
-  return elementwise({tile, factor}, /*init=*/tile, bodyOf<arith::MulFOp>);
-}
-
 Value OnlineAttnBuilder::rescaleAcc(Value alpha) {
   Value acc = step.getAcc();
   // Targets with such a branch have queries as rows.
   if (kq || step.getRescaleThreshold() == 0 || !skipsRescaling)
     return multiply(acc, alpha);
   return RescaleOp::create(b, acc.getType(), acc, alpha);
-}
-
-Value OnlineAttnBuilder::beginSum(Value before, Value alpha) {
-  return isApart() ? fill(0.0, empty(before, compute))
-                   : multiply(before, alpha);
-}
-
-Value OnlineAttnBuilder::endSum(Value before, Value alpha, Value sum) {
-  if (!isApart())
-    return sum;
-  return elementwise({before, alpha, sum}, /*init=*/before,
-                     bodyOf<math::FmaOp>);
-}
-
-Value OnlineAttnBuilder::weights(Value scores, Value factor, Value minus) {
-  return elementwise({scores, factor, minus}, empty(scores, compute),
-                     [&](ImplicitLocOpBuilder &inner, ValueRange args) {
-                       return weight(inner, args);
-                     });
 }
 
 SmallVector<Value> OnlineAttnBuilder::emit() {
@@ -359,8 +265,8 @@ SmallVector<Value> OnlineAttnGradBuilder::pullBack(Value products,
                                                    ValueRange inits) {
   return overScoresTiles(
       step, products, dscores, inits,
-      [&](ImplicitLocOpBuilder &inner, const ScorePoint &point,
-          ValueRange more) {
+      [&](ImplicitLocOpBuilder &inner, const ScorePoint &point, ValueRange more,
+          TableLookup) {
         Block *region = step.getScoreBody();
         SmallVector<Value> cotangents = emitScoreVJP(
             inner, inner.getLoc(), region, point, more[0], sources);
@@ -613,7 +519,11 @@ static SmallVector<Value> write(OnlineAttnGradOp step, OpBuilder &builder) {
   return writeStep(OnlineAttnGradBuilder(step, builder), step);
 }
 
-/// The union of two states: acc, m and l.
+static SmallVector<Value> write(OnlineAttnJVPOp step, OpBuilder &builder) {
+  return writeStep(OnlineAttnJVPBuilder(step, builder), step);
+}
+
+/// The union of two states: acc, m, l and tangents.
 static SmallVector<Value> write(OnlineMergeOp merge, OpBuilder &builder) {
   StateBuilder s(merge, merge.getRounded(), builder);
   StateBuilder::Reference to = s.getReference(merge.getM(), merge.getMoreM());
@@ -624,11 +534,15 @@ static SmallVector<Value> write(OnlineMergeOp merge, OpBuilder &builder) {
     return s.elementwise({more, beta, rescaled}, /*init=*/rescaled,
                          s.bodyOf<math::FmaOp>);
   };
-  return {sum(merge.getAcc(), merge.getMoreAcc()), to.m,
-          sum(merge.getL(), merge.getMoreL())};
+  SmallVector<Value> state = {sum(merge.getAcc(), merge.getMoreAcc()), to.m,
+                              sum(merge.getL(), merge.getMoreL())};
+  for (auto [tangent, more] :
+       llvm::zip_equal(merge.getTangents(), merge.getMoreTangents()))
+    state.push_back(sum(tangent, more));
+  return state;
 }
 
-/// The beginning of a state: acc, m and l.
+/// The beginning of a state: acc, m, l and tangents.
 static SmallVector<Value> write(OnlineInitOp begin, OpBuilder &builder) {
   StepBuilder s(begin, begin.getOrientation(), begin.getM(), builder);
   SmallVector<Value> state;
@@ -638,7 +552,59 @@ static SmallVector<Value> write(OnlineInitOp begin, OpBuilder &builder) {
   return state;
 }
 
-/// The end of a state: out and lse.
+/// `tile`, of a row for each query in orientation qk, with queries as rows.
+static Value toRows(StepBuilder &s, Value tile) {
+  if (!s.kq)
+    return tile;
+  SmallVector<OpFoldResult> sizes = getExtents(s.b, tile);
+  std::swap(sizes[0], sizes[1]);
+  Value rows = tensor::EmptyOp::create(s.b, sizes, s.compute);
+  return linalg::TransposeOp::create(s.b, tile, rows, ArrayRef<int64_t>{1, 0})
+      ->getResult(0);
+}
+
+/// `value`, or 0 for a row whose `factor` is 0: a row without a key may have
+/// multiplied NaN by a weight of 0.
+static Value unlessUnseen(ImplicitLocOpBuilder &inner, Value factor,
+                          Value value) {
+  Value zero = arith::ConstantOp::create(
+      inner, inner.getFloatAttr(cast<FloatType>(factor.getType()), 0.0));
+  Value none =
+      arith::CmpFOp::create(inner, arith::CmpFPredicate::OEQ, factor, zero);
+  return arith::SelectOp::create(inner, none, zero, value);
+}
+
+/// The end of the tangents of a state, those of acc and l: of out and lse. acc
+/// is multiplied by `factor` to make out.
+static SmallVector<Value> writeTangents(OnlineFinishOp end, StepBuilder &s,
+                                        Value factor, Value lse) {
+  Value tacc = end.getTangents()[0], tl = end.getTangents()[1];
+  SmallVector<Value> inputs = {tl, factor};
+  if (end.getTsink())
+    inputs.append({end.getSink(), end.getTsink(), lse});
+  Value tlse =
+      s.perQuery(inputs, [&](ImplicitLocOpBuilder &inner, ValueRange args) {
+        Value x = arith::MulFOp::create(inner, args[0], args[1]);
+        x = unlessUnseen(inner, args[1], x);
+        if (!end.getTsink())
+          return x;
+        Value term = RecomputedReference(s.compute, /*isNatural=*/true)
+                         .emitSinkTerm(inner, args[2], /*lse=*/args[4],
+                                       /*delta=*/args[3]);
+        return arith::AddFOp::create(inner, x, term).getResult();
+      });
+  Value tout = s.elementwise(
+      {tacc, end.getAcc(), tlse, factor}, s.empty(tacc, s.compute),
+      [&](ImplicitLocOpBuilder &inner, ValueRange args) {
+        Value change = arith::MulFOp::create(inner, args[2], args[1]);
+        Value x = arith::SubFOp::create(inner, args[0], change);
+        x = arith::MulFOp::create(inner, x, args[3]);
+        return unlessUnseen(inner, args[3], x);
+      });
+  return {toRows(s, tout), tlse};
+}
+
+/// The end of a state: out and lse, and their tangents.
 static SmallVector<Value> write(OnlineFinishOp end, OpBuilder &builder) {
   StepBuilder s(end, end.getOrientation(), end.getM(), builder);
   ScoreReference reference(end.getScale().convertToDouble(), s.compute,
@@ -658,24 +624,16 @@ static SmallVector<Value> write(OnlineFinishOp end, OpBuilder &builder) {
   Value factor = result(&ScoreReference::Result::factor);
   Value lse = result(&ScoreReference::Result::lse);
   Value acc = end.getAcc();
-  // A row without a key may have multiplied NaN by a weight of 0.
-  auto weigh = [&](ImplicitLocOpBuilder &inner, ValueRange args) -> Value {
-    Value zero =
-        arith::ConstantOp::create(inner, inner.getFloatAttr(s.compute, 0.0));
-    Value none =
-        arith::CmpFOp::create(inner, arith::CmpFPredicate::OEQ, args[1], zero);
-    Value x = arith::MulFOp::create(inner, args[0], args[1]);
-    return arith::SelectOp::create(inner, none, zero, x);
-  };
-  Value out = s.elementwise({acc, factor}, s.empty(acc, s.compute), weigh);
-  if (s.kq) {
-    SmallVector<OpFoldResult> sizes = getExtents(s.b, acc);
-    std::swap(sizes[0], sizes[1]);
-    Value rows = tensor::EmptyOp::create(s.b, sizes, s.compute);
-    out = linalg::TransposeOp::create(s.b, out, rows, ArrayRef<int64_t>{1, 0})
-              ->getResult(0);
-  }
-  return {out, lse};
+  Value out =
+      s.elementwise({acc, factor}, s.empty(acc, s.compute),
+                    [&](ImplicitLocOpBuilder &inner, ValueRange args) {
+                      Value x = arith::MulFOp::create(inner, args[0], args[1]);
+                      return unlessUnseen(inner, args[1], x);
+                    });
+  SmallVector<Value> results = {toRows(s, out), lse};
+  if (!end.getTangents().empty())
+    llvm::append_range(results, writeTangents(end, s, factor, lse));
+  return results;
 }
 
 /// Products of rows.
@@ -761,6 +719,7 @@ void varlen::populateOnlineSoftmaxPatterns(RewritePatternSet &patterns,
                                            bool skipsRescaling) {
   patterns.add<OnlineAttnPattern>(patterns.getContext(), skipsRescaling)
       .add(writeOut<OnlineAttnGradOp>)
+      .add(writeOut<OnlineAttnJVPOp>)
       .add(writeOut<OnlineInitOp>)
       .add(writeOut<OnlineMergeOp>)
       .add(writeOut<OnlineFinishOp>)

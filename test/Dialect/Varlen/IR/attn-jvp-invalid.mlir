@@ -104,9 +104,9 @@ func.func @attn_jvp_c2_capture(%q: tensor<?x4x16xf32>, %cu: tensor<?xi32>, %c: t
 
 // -----
 
-// There are no tiles of tangents.
+// A GPU has no kernel for tangents.
 func.func @schedule(%q: tensor<?x4x16xf32>, %cu: tensor<?xi32>) {
-  // expected-error @below {{'varlen.attn_jvp' op expected no schedule, there are no tiles of tangents}}
-  %0:4 = varlen.attn_jvp %q, %q, %q, %q, %q, %q, %cu, %cu {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 3, rows = 4, panels = 2, kv_block = 128, kv = copy>} : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>, tensor<?x4x16xf32>, tensor<4x?xf32>)
+  // expected-error @below {{'varlen.attn_jvp' op expected no tangents for #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 2>}}
+  %0:4 = varlen.attn_jvp %q, %q, %q, %q, %q, %q, %cu, %cu {varlen.schedule = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 2>} : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>, tensor<?x4x16xf32>, tensor<4x?xf32>)
   return
 }

@@ -82,3 +82,12 @@ func.func @pages(%q: tensor<?x4x64xbf16>, %k: tensor<?x16x2x64xbf16>, %cu: !cu, 
   %out, %lse = varlen.attn %q, %k, %k, %cu seqused_k(%cu) block_table(%table) : (tensor<?x4x64xbf16>, tensor<?x16x2x64xbf16>, tensor<?x16x2x64xbf16>, !cu, !cu, tensor<?x?xi32>) -> (tensor<?x4x64xbf16>, tensor<4x?xf32>)
   return %out : tensor<?x4x64xbf16>
 }
+
+// A GPU has no kernel for tangents.
+// CHECK-LABEL: @tangents
+// CHECK-NOT: varlen.schedule
+func.func @tangents(%q: tensor<?x4x64xbf16>, %cu: !cu) -> tensor<?x4x64xbf16> {
+  // expected-remark @below {{no tiles for tangents, which sm_80 has no kernel for; a CPU target has}}
+  %0:4 = varlen.attn_jvp %q, %q, %q, %q, %q, %q, %cu, %cu : (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, !cu, !cu) -> (tensor<?x4x64xbf16>, !lse, tensor<?x4x64xbf16>, !lse)
+  return %0#2 : tensor<?x4x64xbf16>
+}

@@ -86,3 +86,18 @@ func.func @grad(%q: tensor<?x4x64xbf16>, %odd: tensor<?x4x63xbf16>, %lse: tensor
   %dq1, %dk1, %dv1 = varlen.attn_grad %odd, %q, %q, %odd, %odd, %lse, %cu, %cu : (tensor<?x4x63xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x63xbf16>, tensor<?x4x63xbf16>, tensor<4x?xf32>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x63xbf16>)
   return %dq, %dq1 : tensor<?x4x64xbf16>, tensor<?x4x64xbf16>
 }
+
+// -----
+
+// Tangents have the tiles of an attention.
+
+// CHECK-LABEL: @tangents
+// CHECK: varlen.attn_jvp
+// CHECK-SAME: varlen.exp2_degree = 5 : i64
+// AVX2-SAME: varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 3, rows = 4,
+// DOT-SAME: varlen.schedule = #varlen.cpu_schedule<lanes = 16, vectors = 2, rows = 8,
+// NEON-SAME: varlen.schedule = #varlen.cpu_schedule<lanes = 4, vectors = 4, rows = 4,
+func.func @tangents(%q: tensor<?x4x64xf32>, %cu: tensor<?xi32>) -> tensor<?x4x64xf32> {
+  %0:4 = varlen.attn_jvp %q, %q, %q, %q, %q, %q, %cu, %cu : (tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x64xf32>, tensor<4x?xf32>, tensor<?x4x64xf32>, tensor<4x?xf32>)
+  return %0#2 : tensor<?x4x64xf32>
+}

@@ -80,8 +80,9 @@ struct RoleShape {
   int64_t rescaleThreshold = 0;
   bool scoresFirst = false;
 };
-/// What the tiles of one loop own: out and lse; the statistics of rows; dq; dk,
-/// dv or both; dq, dk and dv of whole sequences.
+/// What the tiles of one loop own: out and lse, with their tangents where the
+/// operation has some; the statistics of rows; dq; dk, dv or both; dq, dk and
+/// dv of whole sequences.
 enum class RoleKind {
   Out,
   Statistics,
@@ -148,6 +149,9 @@ struct ShapedByInputs : NamedValue {
   /// The shape, as far as the types of its sources know it.
   SmallVector<int64_t> inferShape() const;
 };
+
+/// The arguments of a score region, which may be null, that are tables.
+SmallVector<BlockArgument> getTableArguments(Block *score);
 
 /// An operand of a step that is rows, which products read.
 struct StepFactor {

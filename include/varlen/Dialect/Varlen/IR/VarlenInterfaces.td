@@ -114,10 +114,10 @@ def Varlen_AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
 def Varlen_StepOpInterface : OpInterface<"StepOpInterface", [
     DestinationStyleOpInterface]> {
   let description = [{
-    A step of attention on a block of queries and a block of keys: `varlen.online_attn`
-    and `varlen.online_attn_grad`. Conversions of tile loops query it for the rows and
-    numbers that it reads and puts it on dense tiles; what it computes of them does not
-    matter there.
+    A step of attention on a block of queries and a block of keys: `varlen.online_attn`,
+    `varlen.online_attn_jvp` and `varlen.online_attn_grad`. Conversions of tile loops query
+    it for the rows and numbers that it reads and puts it on dense tiles; what it computes
+    of them does not matter there.
   }];
   let cppNamespace = "::mlir::varlen";
   let methods = [
@@ -142,8 +142,14 @@ def Varlen_StepOpInterface : OpInterface<"StepOpInterface", [
       }], "::std::optional<unsigned>", "getDimOfQueries", (ins "::mlir::OpOperand &":$init)>,
     InterfaceMethod<"The numbers that the score region reads of each query.",
                     "::mlir::OperandRange", "getCaptures">,
-    InterfaceMethod<"The tables that the score region reads.",
+    InterfaceMethod<"The tables that the score region reads, and tangents of these.",
                     "::mlir::OperandRange", "getTables">,
+    InterfaceMethod<"The arguments of the score region that `getTables` are, or are "
+                    "tangents of.",
+                    "::llvm::SmallVector<::mlir::BlockArgument>", "getTableArguments",
+                    (ins), [{}], [{
+        return ::mlir::varlen::getTableArguments($_op.getScoreBody());
+      }]>,
     InterfaceMethod<"The memory of the gradients of tables.",
                     "::llvm::SmallVector<::mlir::Value>", "getTableGradients",
                     (ins), [{}], [{ return {}; }]>,

@@ -84,7 +84,8 @@ def Varlen_BatchOp : Varlen_Op<"batch", [
 def Varlen_YieldOp : Varlen_Op<"yield", [
     Pure, Terminator, ReturnLike,
     ParentOneOf<["ForTilesOp", "ForPartsOp", "ForBlocksOp", "AttnOp", "AttnIntoOp", "AttnGradOp",
-                 "AttnGradIntoOp", "AttnJVPOp", "AttnJVPIntoOp", "OnlineAttnOp", "OnlineAttnGradOp"]>]> {
+                 "AttnGradIntoOp", "AttnJVPOp", "AttnJVPIntoOp", "OnlineAttnOp", "OnlineAttnGradOp",
+                 "OnlineAttnJVPOp"]>]> {
   let summary = "Ends the body of a tile loop or of a score region";
   let description = [{
     Of `varlen.for_blocks`, with the values that the next block starts from; of
@@ -370,7 +371,8 @@ def Varlen_OnlineInitOp : Varlen_Op<"online_init", [
     The beginning of the state of `varlen.online_attn`, with the same `scale`: acc and
     l are 0, and m lies below every score but is finite, so that no step makes a NaN.
     `varlen.online_merge` with it changes nothing, so parts of the keys can each begin
-    with it.
+    with it. With `tangents` it is the beginning of the state of `varlen.online_attn_jvp`:
+    the tangents of acc and l are 0, too.
 
     A sink is not part of it but of `varlen.online_finish`: it counts once, however
     many states become one, and it is a logit, where m is a score before the scale.
@@ -382,9 +384,11 @@ def Varlen_OnlineInitOp : Varlen_Op<"online_init", [
     ```
   }];
   let arguments = (ins F64Attr:$scale, Varlen_OrientationAttr:$orientation);
-  let results = (outs Varlen_Tile:$acc, Varlen_Tile:$m, Varlen_Tile:$l);
+  let results = (outs Varlen_Tile:$acc, Varlen_Tile:$m, Varlen_Tile:$l,
+                      Variadic<Varlen_Tile>:$tangents);
   let assemblyFormat = [{
     $orientation `scale` $scale attr-dict `:` type($acc) `,` type($m)
+    (`tangents` `(` type($tangents)^ `)`)?
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -394,7 +398,7 @@ def Varlen_OnlineInitOp : Varlen_Op<"online_init", [
 }
 
 def Varlen_OnlineFinishOp : Varlen_Op<"online_finish", [
-    Pure, InferTypeOpAdaptor, AllTypesMatch<["m", "l"]>,
+    Pure, InferTypeOpAdaptor, AttrSizedOperandSegments, AllTypesMatch<["m", "l"]>,
     DeclareOpInterfaceMethods<Varlen_QueryTileOpInterface>,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "Output and lse of queries that have processed their keys";
@@ -411,25 +415,39 @@ def Varlen_OnlineFinishOp : Varlen_Op<"online_finish", [
     out is queries x value head_dim in either orientation; lse and the sink, a
     logit for each query, have the shape of m.
 
+    With `tangents`, those of acc and l as `varlen.online_attn_jvp` makes them, the
+    tangents of out and lse are results, too:
+
+        tlse = sum_j exp(scale * s[i, j] - lse) * ts[i, j] + exp(sink - lse) * tsink
+        tout = sum_j exp(scale * s[i, j] - lse) * (ts[i, j] * v[j] + tv[j]) - tlse * out
+
+    A query without a key has tout = 0 and, without a sink, tlse = 0; a sink of -inf adds
+    nothing, whatever its tsink is.
+
     ```mlir
     %out, %lse = varlen.online_finish qk %acc, %m, %l
         sink(%sink : tensor<64x1xf32>) scale 0.125 rounded : tensor<64x48xf32>, tensor<64x1xf32>
     ```
   }];
   let arguments = (ins
-    Varlen_Tile:$acc, Varlen_Tile:$m, Varlen_Tile:$l, Optional<Varlen_Tile>:$sink,
+    Varlen_Tile:$acc, Varlen_Tile:$m, Varlen_Tile:$l, Variadic<Varlen_Tile>:$tangents,
+    Optional<Varlen_Tile>:$sink, Optional<Varlen_Tile>:$tsink,
     F64Attr:$scale, Varlen_OrientationAttr:$orientation, UnitAttr:$rounded);
-  let results = (outs Varlen_Tile:$out, Varlen_Tile:$lse);
+  let results = (outs Varlen_Tile:$out, Varlen_Tile:$lse,
+                      Variadic<Varlen_Tile>:$tangents_out);
   let assemblyFormat = [{
-    $orientation $acc `,` $m `,` $l (`sink` `(` $sink^ `:` type($sink) `)`)?
+    $orientation $acc `,` $m `,` $l
+    (`tangents` `(` $tangents^ `:` type($tangents) `)`)?
+    (`sink` `(` $sink^ `:` type($sink) `)`)? (`tsink` `(` $tsink^ `:` type($tsink) `)`)?
     `scale` $scale (`rounded` $rounded^)? attr-dict `:` type($acc) `,` type($m)
   }];
   let hasVerifier = 1;
 }
 
 def Varlen_OnlineMergeOp : Varlen_Op<"online_merge", [
-    Pure, AllTypesMatch<["acc", "more_acc", "acc_out"]>,
-    AllTypesMatch<["m", "l", "more_m", "more_l", "m_out", "l_out"]>,
+    Pure, InferTypeOpAdaptor, AttrSizedOperandSegments,
+    AllTypesMatch<["acc", "more_acc"]>,
+    AllTypesMatch<["m", "l", "more_m", "more_l"]>,
     DeclareOpInterfaceMethods<Varlen_QueryTileOpInterface>,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "The state of queries that have processed the keys of two states";
@@ -442,7 +460,7 @@ def Varlen_OnlineMergeOp : Varlen_Op<"online_merge", [
 
     and acc' like l'. r is that of the step; `rounded` says that the probabilities
     were rounded to a narrower type, as in `varlen.online_finish`. A state that has
-    seen no key changes nothing.
+    seen no key changes nothing. `tangents`, of acc and l, are summed as these are.
 
     ```mlir
     %acc, %m, %l = varlen.online_merge qk %acc0, %m0, %l0 with %acc1, %m1, %l1
@@ -450,12 +468,16 @@ def Varlen_OnlineMergeOp : Varlen_Op<"online_merge", [
     ```
   }];
   let arguments = (ins
-    Varlen_Tile:$acc, Varlen_Tile:$m, Varlen_Tile:$l,
+    Varlen_Tile:$acc, Varlen_Tile:$m, Varlen_Tile:$l, Variadic<Varlen_Tile>:$tangents,
     Varlen_Tile:$more_acc, Varlen_Tile:$more_m, Varlen_Tile:$more_l,
+    Variadic<Varlen_Tile>:$more_tangents,
     F64Attr:$scale, Varlen_OrientationAttr:$orientation, UnitAttr:$rounded);
-  let results = (outs Varlen_Tile:$acc_out, Varlen_Tile:$m_out, Varlen_Tile:$l_out);
+  let results = (outs Varlen_Tile:$acc_out, Varlen_Tile:$m_out, Varlen_Tile:$l_out,
+                      Variadic<Varlen_Tile>:$tangents_out);
   let assemblyFormat = [{
-    $orientation $acc `,` $m `,` $l `with` $more_acc `,` $more_m `,` $more_l
+    $orientation $acc `,` $m `,` $l (`tangents` `(` $tangents^ `:` type($tangents) `)`)?
+    `with` $more_acc `,` $more_m `,` $more_l
+    (`tangents` `(` $more_tangents^ `:` type($more_tangents) `)`)?
     `scale` $scale (`rounded` $rounded^)? attr-dict `:` type($acc) `,` type($m)
   }];
   let hasVerifier = 1;

@@ -81,9 +81,8 @@ bool isTable(Block *score, unsigned capture);
 /// Whether a capture is a table with a number for each key.
 bool isKeyTable(Block *score, unsigned capture);
 
-/// The arguments of captures that are numbers, and of those that are tables.
+/// The arguments of captures that are numbers.
 SmallVector<BlockArgument> getNumberArguments(Block *score);
-SmallVector<BlockArgument> getTableArguments(Block *score);
 /// Whether the numbers of a table, an argument, are those of keys.
 bool isOfKeys(BlockArgument table);
 

@@ -33,7 +33,7 @@ def Varlen_LimitTile : Varlen_Tensor<I32, 2>;
 def Varlen_RescaleThresholdAttr
     : ConfinedAttr<I64Attr, [IntNonNegative, IntMaxValue<8>]>;
 
-/// A step: `varlen.online_attn` and its gradient.
+/// A step: `varlen.online_attn` and its derivatives.
 class Varlen_StepOp<string mnemonic, list<string> overridden, list<Trait> traits>
     : Varlen_Op<mnemonic, !listconcat([
         AttrSizedOperandSegments, IsolatedFromAbove, InferTypeOpAdaptor,
@@ -191,6 +191,65 @@ def Varlen_RescaleOp : Varlen_Op<"rescale", [
   let results = (outs Varlen_Tile:$result);
   let assemblyFormat = "$tile `by` $factor attr-dict `:` type($tile) `,` type($factor)";
   let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// online_attn_jvp
+//===----------------------------------------------------------------------===//
+
+def Varlen_OnlineAttnJVPOp : Varlen_StepOp<"online_attn_jvp", [
+    "getTableArguments", "createMerge"], []> {
+  let summary = "One step of online softmax, and of its tangents";
+  let description = [{
+    `varlen.online_attn` along the tangents tq, tk and tv of its rows. Beside acc, m and
+    l the state of a query has the tangents of the two sums, `tacc` and `tl`:
+
+        ts[i, j] = scale * (sum_d tq[i, d] * k[j, d] + q[i, d] * tk[j, d])
+        tl' = tl * exp2(r(m) - r(m')) + sum_j p[i, j] * ts[i, j]
+        tacc' = tacc * exp2(r(m) - r(m')) + (p * ts) v + p tv
+
+    with p, m' and r of `varlen.online_attn`. What sums are relative to has no tangent: it
+    cancels in out and lse. acc, m and l are those of `varlen.online_attn` without a
+    `rescale_threshold`. Where a key is not visible ts is 0, whatever tq, k, q and tk are
+    there.
+
+    tq, tk and tv have the types of q, k and v, tacc and tl those of acc and l; p * ts is
+    rounded to the type of v, as p is. A state begins with `varlen.online_init` and ends
+    with `varlen.online_finish`, each with tangents.
+
+    With a `score` region ts are the tangents of the new scores. `tcaptures`, in the shape
+    of m, are the tangents of the captures that `wrt_captures` numbers, but for tables:
+    those of tables are `tables`, too, behind the ones that the region reads.
+
+    ```mlir
+    %acc1, %m1, %l1, %tacc1, %tl1 = varlen.online_attn_jvp kq
+        ins(%q, %k, %v, %tq, %tk, %tv : tensor<32x64xf32>, tensor<?x64xf32>,
+            tensor<?x48xf32>, tensor<32x64xf32>, tensor<?x64xf32>, tensor<?x48xf32>)
+        limits(%lo, %hi, %k0 : tensor<1x32xi32>, tensor<1x32xi32>, i32) seen(%begin, %end)
+        outs(%acc, %m, %l, %tacc, %tl : tensor<48x32xf32>, tensor<1x32xf32>,
+             tensor<1x32xf32>, tensor<48x32xf32>, tensor<1x32xf32>)
+        scale 0.125
+    ```
+  }];
+  let arguments = !con((ins
+    Varlen_Tile:$q, Varlen_Tile:$k, Varlen_Tile:$v,
+    Varlen_Tile:$tq, Varlen_Tile:$tk, Varlen_Tile:$tv), inputs, (ins
+    Variadic<Varlen_Tile>:$tcaptures,
+    Varlen_Tile:$acc, Varlen_Tile:$m, Varlen_Tile:$l, Varlen_Tile:$tacc, Varlen_Tile:$tl,
+    F64Attr:$scale, Varlen_OrientationAttr:$orientation,
+    Varlen_WrtCapturesAttr:$wrt_captures));
+  let results = (outs
+    Varlen_Tile:$acc_out, Varlen_Tile:$m_out, Varlen_Tile:$l_out,
+    Varlen_Tile:$tacc_out, Varlen_Tile:$tl_out);
+  let assemblyFormat = "$orientation" # atFormat # [{
+    `ins` `(` $q `,` $k `,` $v `,` $tq `,` $tk `,` $tv `:`
+      type($q) `,` type($k) `,` type($v) `,` type($tq) `,` type($tk) `,` type($tv) `)`
+  }] # inputsFormat # [{
+    (`tcaptures` `(` $tcaptures^ `:` type($tcaptures) `)`)?
+    `outs` `(` $acc `,` $m `,` $l `,` $tacc `,` $tl `:`
+      type($acc) `,` type($m) `,` type($l) `,` type($tacc) `,` type($tl) `)`
+    `scale` $scale attr-dict `` custom<Score>($score)
+  }];
 }
 
 //===----------------------------------------------------------------------===//
