@@ -12,7 +12,8 @@ AXES = {
     "lse": ("heads", "rows"),
     "sink": ("heads",),
 }
-AXES |= {f"d{name}": axes for name, axes in AXES.items()}
+# Of gradients and of tangents.
+AXES |= {f"{of}{name}": axes for name, axes in AXES.items() for of in "dt"}
 # In place of these, of keys and values in pages.
 _PAGED = {
     "k": ("pages", "page_rows", "kv_heads", "head_dim"),
@@ -32,7 +33,7 @@ def find_axes(name, captures, paged=False):
     table's entries there are as many as it likes. `paged` has keys and values in pages."""
     if paged and name in _PAGED:
         return _PAGED[name]
-    capture = name if name in captures else name.removeprefix("d")
+    capture = name if name in captures or name[:1] not in "dt" else name[1:]
     if of := captures.get(capture):
         return tuple(f"{capture}_entries" if x == "entries" else x for x in CAPTURES[of])
     return AXES.get(name) or SEQUENCES[name]

@@ -34,6 +34,7 @@ COMPUTE = ("f32", "f64")
 _TAKEN = frozenset((
     "q", "k", "v", "cu_seqlens_q", "cu_seqlens_k", "seqused_q", "seqused_k", "q_offset",
     "sink", "out", "lse", "dout", "dlse", "dq", "dk", "dv", "dsink", "score", "query", "key",
+    "tq", "tk", "tv", "tsink", "tout", "tlse",
 ))  # fmt: skip
 
 
@@ -164,13 +165,14 @@ class Score:
 
 
 def _check_gradients(captures):
-    """That no capture has the name that the gradient of another one has in programs."""
-    for name in captures:
-        if f"d{name}" in captures:
-            raise ValueError(
-                f"captures: expected names that no gradient has, got 'd{name}', which is the "
-                f"gradient of '{name}'"
-            )
+    """That no capture has the name that a derivative of another one has in programs."""
+    for prefix, derivative in (("d", "gradient"), ("t", "tangent")):
+        for name in captures:
+            if f"{prefix}{name}" in captures:
+                raise ValueError(
+                    f"captures: expected names that no {derivative} has, got '{prefix}{name}', "
+                    f"which is the {derivative} of '{name}'"
+                )
 
 
 # Scores with a definition in numpy, of this process, by their texts.

@@ -1,13 +1,17 @@
 """Derivatives of the operators."""
 
+import functools
+
 import torch
 from torch._C import DispatchKey
 from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
 from torch.utils._pytree import tree_leaves
 
-from ._device import attn_backward_on_device, attn_on_device, attn_out_on_device
-from ._operators import attn, attn_backward, attn_out, library
+from ._device import (
+    attn_backward_on_device, attn_jvp_on_device, attn_on_device, attn_out_on_device,
+)  # fmt: skip
+from ._operators import attn, attn_backward, attn_jvp, attn_out, library, name_arguments
 
 _BELOW_AUTOGRAD = torch._C._after_ADInplaceOrView_keyset
 # By the bits of a set of keys: whether our kernel is next below autograd. There are
@@ -84,25 +88,70 @@ class VarlenAttn(torch.autograd.Function):
         return None, dq, dk, dv, None, None, None, dsink, *of_options, *dcaptures
 
 
-class VarlenAttnGradients(torch.autograd.Function):
-    """Gradients that say so where they are differentiated. They are functions of all that
+class _Undifferentiated(torch.autograd.Function):
+    """Derivatives that say so where they are differentiated. They are functions of all that
     the operator reads, so that no derivative by any of it is taken for 0."""
 
     @staticmethod
-    def forward(ctx, keyset, arguments, *tensors):
-        *first, of_captures = _forward(attn_backward, attn_backward_on_device, keyset, arguments)
+    def forward(ctx, op, kernel, keyset, arguments, *tensors):
+        ctx.op = op
+        results = _forward(op, kernel, keyset, arguments)
+        if op is not attn_backward:
+            return results
+        *first, of_captures = results
         return *first, *of_captures
 
     @staticmethod
     def backward(ctx, *gradients):
-        raise NotImplementedError("varlen::attn_backward: second derivatives are not offered")
+        raise _refusal(ctx.op)
 
 
-def _refuse_tangents(*arguments):
+def _refusal(op):
+    if op is attn_out:
+        return NotImplementedError("varlen::attn_out: forward-mode derivatives are not offered")
+    return NotImplementedError(f"{op.name()}: second derivatives are not offered")
+
+
+def _unpack(x):
+    """(the value, the tangent) of a tensor; of others themselves and None."""
+    return forward_ad.unpack_dual(x) if isinstance(x, torch.Tensor) else (x, None)
+
+
+def _refuse_tangents(op, *arguments):
     """Without a word PyTorch would take the derivatives for 0."""
     for x in tree_leaves(arguments):
-        if isinstance(x, torch.Tensor) and forward_ad.unpack_dual(x).tangent is not None:
-            raise NotImplementedError("varlen::attn: forward-mode derivatives are not offered")
+        if _unpack(x)[1] is not None:
+            raise _refusal(op)
+
+
+def _push_forward(keyset, arguments):
+    """The results with their tangents, where some operand has one; else None."""
+    named = name_arguments(attn, arguments)
+    pairs = {name: _unpack(named[name]) for name in ("q", "k", "v", "sink")}
+    captures = [_unpack(x) for x in named["captures"] or ()]
+    if all(tangent is None for _, tangent in (*pairs.values(), *captures)):
+        return None
+    if named.pop("block_table") is not None:
+        refuse_gradient_of_pages()
+    values = {name: value for name, (value, _) in pairs.items()}
+    values["captures"] = [value for value, _ in captures]
+
+    def fill(value, tangent):
+        return torch.zeros_like(value) if tangent is None else tangent
+
+    # Where rows have no tangent theirs are zeros: those of the operator all have one.
+    tangents = {f"t{name}": fill(*pairs[name]) for name in ("q", "k", "v")}
+    tangents["tsink"] = pairs["sink"][1]
+    if any(tangent is not None for _, tangent in captures):
+        tangents["tcaptures"] = [fill(*pair) for pair in captures]
+    named |= values
+    order = [argument.name for argument in attn_jvp._schema.arguments]
+    both = named | {"tcaptures": None} | tangents
+    out, lse, tout, tlse = attn_jvp(*(both[name] for name in order))
+    if out.requires_grad:
+        # The tangents' operator has no derivatives, the attention has.
+        out, lse = _attn_autograd(keyset, *named.values())
+    return forward_ad.make_dual(out, tout), forward_ad.make_dual(lse, tlse)
 
 
 def refuse_gradient_of_pages():
@@ -118,7 +167,12 @@ def _attn_autograd(
     chunk=None, block_table=None,
 ):  # fmt: skip
     if forward_ad._current_level >= 0:
-        _refuse_tangents(q, k, v, sink, captures)
+        duals = _push_forward(keyset, (
+            q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, left, right, scale, score,
+            captures, seqused_q, q_offset, chunk, block_table,
+        ))  # fmt: skip
+        if duals is not None:
+            return duals
     if torch.is_grad_enabled() and (
         q.requires_grad
         or k.requires_grad
@@ -141,7 +195,7 @@ def _attn_autograd(
 
 def _attn_out_autograd(keyset, *arguments):
     if forward_ad._current_level >= 0:
-        _refuse_tangents(*arguments)
+        _refuse_tangents(attn_out, *arguments)
     if torch.is_grad_enabled() and torch._C._any_requires_grad(*arguments):
         raise RuntimeError(
             "varlen::attn_out: expected tensors that need no gradient, as there is none "
@@ -153,16 +207,22 @@ def _attn_out_autograd(keyset, *arguments):
     return _below_autograd(attn_out, attn_out_on_device, keyset, arguments)
 
 
-def _attn_backward_autograd(keyset, *arguments):
+def _derivative_autograd(op, kernel, keyset, *arguments):
+    """Of attn_backward or attn_jvp."""
     if forward_ad._current_level >= 0:
-        _refuse_tangents(*arguments)
+        _refuse_tangents(op, *arguments)
     if not (torch.is_grad_enabled() and torch._C._any_requires_grad(*arguments)):
-        return _below_autograd(attn_backward, attn_backward_on_device, keyset, arguments)
+        return _below_autograd(op, kernel, keyset, arguments)
     tensors = [x for x in tree_leaves(arguments) if isinstance(x, torch.Tensor)]
-    dq, dk, dv, dsink, *of_captures = _apply(VarlenAttnGradients, keyset, arguments, *tensors)
+    results = _apply(_Undifferentiated, op, kernel, keyset, arguments, *tensors)
+    if op is attn_jvp:
+        return results
+    dq, dk, dv, dsink, *of_captures = results
     return dq, dk, dv, dsink, of_captures
 
 
 library.impl("attn", _attn_autograd, "Autograd", with_keyset=True)
 library.impl("attn_out", _attn_out_autograd, "Autograd", with_keyset=True)
-library.impl("attn_backward", _attn_backward_autograd, "Autograd", with_keyset=True)
+for _op, _kernel in ((attn_backward, attn_backward_on_device), (attn_jvp, attn_jvp_on_device)):
+    _differentiate = functools.partial(_derivative_autograd, _op, _kernel)
+    library.impl(_op._opname, _differentiate, "Autograd", with_keyset=True)

@@ -39,6 +39,8 @@ def check(named):
     index = tensors["cu_seqlens_q"].dtype
     if index not in _INTEGERS:
         raise ValueError(f"expected cu_seqlens of {_either(_INTEGERS)}, got {index}")
+    if "tsink" in tensors and "sink" not in tensors:
+        raise ValueError("expected a sink beside tsink, got none")
     for name, tensor in tensors.items():
         axes = find_axes(name, captures, paged)
         dtype = _dtype_of(name, axes, q.dtype, index, captures)
@@ -76,7 +78,7 @@ def _dtype_of(name, axes, dtype, index, captures):
         return torch.int32
     if axes[0].startswith("sequences"):
         return index
-    is_sum = name in captures or name.removeprefix("d") in ("lse", "sink")
+    is_sum = any(x in captures or x in ("lse", "sink") for x in (name, name[1:]))
     return torch.float32 if is_sum and dtype != torch.float64 else dtype
 
 

@@ -8,7 +8,7 @@ import torch
 from ..scores import parse
 from . import _kernels
 from ._checks import check
-from ._operators import attn, attn_backward, attn_out, library, name_arguments
+from ._operators import attn, attn_backward, attn_jvp, attn_out, library, name_arguments
 from ._results import new_gradients, new_lse, new_results
 
 
@@ -32,7 +32,8 @@ def _explained(op):
 def _geometry(
     q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale, score, seqused_q, q_offset, chunk
 ):  # fmt: skip
-    """The arguments of _kernels.backward, and but for the last one of _kernels.forward."""
+    """The arguments of _kernels.backward and tangents but for the first one, and of
+    _kernels.forward but for the last one."""
     _, heads, head_dim = q.shape
     *_, kv_heads, _ = k.shape
     *_, value_dim = v.shape
@@ -139,7 +140,30 @@ def attn_backward_on_device(
     return dq, dk, dv, dsink, dcaptures
 
 
+@_explained(attn_jvp)
+def attn_jvp_on_device(
+    q, k, v, tq, tk, tv, cu_seqlens_q, cu_seqlens_k, seqused_k=None, sink=None,
+    left=-1, right=-1, scale=None, score="", captures=None, seqused_q=None, q_offset=None,
+    chunk=None, tsink=None, tcaptures=None,
+):  # fmt: skip
+    geometry = _geometry(
+        q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale, score, seqused_q, q_offset,
+        chunk,
+    )  # fmt: skip
+    if (tsink is not None and sink is None) or len(tcaptures or ()) not in (0, len(captures or ())):
+        raise ValueError("expected tangents of operands that are there")  # check has the words
+    first = [q, k, v, tq, tk, tv, cu_seqlens_q, cu_seqlens_k]
+    operands = _operands(first, seqused_q, seqused_k, q_offset, sink, None)
+    if sink is not None:
+        operands.append(torch.zeros_like(sink) if tsink is None else tsink)
+    operands += [x.resolve_neg() for x in (*(captures or ()), *(tcaptures or ()))]
+    results = *new_results(q, v), *new_results(q, v)
+    _kernels.tangents(bool(tcaptures), *geometry)([*operands, *results])
+    return results
+
+
 for _device in ("CPU", "CUDA"):
     library.impl("attn", attn_on_device, _device)
     library.impl("attn_out", attn_out_on_device, _device)
     library.impl("attn_backward", attn_backward_on_device, _device)
+    library.impl("attn_jvp", attn_jvp_on_device, _device)

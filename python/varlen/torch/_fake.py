@@ -3,7 +3,7 @@
 import torch
 
 from ._checks import check
-from ._operators import attn, attn_backward, attn_out, library, name_arguments
+from ._operators import attn, attn_backward, attn_jvp, attn_out, library, name_arguments
 from ._results import new_gradients, new_lse, new_results
 
 
@@ -26,3 +26,11 @@ def attn_backward_fake(*arguments, **options):
     named = name_arguments(attn_backward, arguments, options)
     check(named)
     return new_gradients(*(named[name] for name in ("q", "k", "v", "sink", "captures")))
+
+
+@torch.library.register_fake("varlen::attn_jvp", lib=library)
+def attn_jvp_fake(*arguments, **options):
+    named = name_arguments(attn_jvp, arguments, options)
+    check(named)
+    q, v = named["q"], named["v"]
+    return *new_results(q, v), *new_results(q, v)

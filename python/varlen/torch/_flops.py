@@ -5,7 +5,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch._subclasses.functional_tensor import FunctionalTensor
 from torch.utils.flop_counter import register_flop_formula
 
-from ._operators import attn, attn_backward, attn_out, name_arguments
+from ._operators import attn, attn_backward, attn_jvp, attn_out, name_arguments
 
 
 def count_pairs(queries, keys, offset, window):
@@ -83,8 +83,11 @@ def _count(named, qk_products, pv_products):
     return 2 * pairs * heads * (qk_products * head_dim + pv_products * named["v"].shape[-1])
 
 
-# Products of the gradients: scores once more, and dq and dk; dv, and the gradient of weights.
-for _op, _products in ((attn, (1, 1)), (attn_out, (1, 1)), (attn_backward, (3, 2))):
+# Products of the gradients: scores once more, and dq and dk; dv, and the gradient of weights. Of
+# the tangents beside scores and out: those of q and of k; of weights and of v.
+for _op, _products in (
+    (attn, (1, 1)), (attn_out, (1, 1)), (attn_backward, (3, 2)), (attn_jvp, (3, 3))
+):  # fmt: skip
 
     def _formula(*arguments, op=_op, products=_products, out_val=None, **options):
         return _count(name_arguments(op, arguments, options), *products)

@@ -57,6 +57,21 @@ def backward(
     )  # fmt: skip
 
 
+@functools.cache
+def tangents(
+    has_tcaptures, dtype, index, heads, kv_heads, head_dim, v_head_dim, left, right, scale,
+    seqused_k, sink, score, seqused_q, q_offset, chunk,
+):  # fmt: skip
+    """The kernel of q, k, v, tq, tk, tv, cu_seqlens_q, cu_seqlens_k[, seqused_q][, seqused_k]
+    [, q_offset][, sink, tsink], captures[, tangents of captures], out, lse, tout, tlse."""
+    return Kernel(
+        text.attn_jvp, dtype, index, heads=heads, kv_heads=kv_heads, head_dim=head_dim,
+        v_head_dim=v_head_dim, window=(left, right) if chunk is None else chunk, scale=scale,
+        seqused_q=seqused_q, seqused_k=seqused_k, q_offset=q_offset, sink=sink, score=score,
+        wrt_captures=has_tcaptures,
+    )  # fmt: skip
+
+
 class Kernel:
     """A function of tensors, all on one device: compiled for the CPU, and for each kind of
     GPU, by the first call with such tensors. Operands are read and results, which are the

@@ -1,4 +1,4 @@
-"""The operators torch.ops.varlen.attn, attn_out and attn_backward: their schemas.
+"""The operators torch.ops.varlen.attn, attn_out and those of derivatives: their schemas.
 
 Their kernels are registered with the dispatcher by hand: torch.library.custom_op
 costs 15 us a call more, several times what the attention of a few rows takes.
@@ -25,6 +25,9 @@ for _schema in (
     f"attn_backward(Tensor? dout, Tensor? dlse, {_INPUTS}Tensor out, Tensor lse, "
     f"Tensor cu_seqlens_q, Tensor cu_seqlens_k, {_OPTIONS}) "
     "-> (Tensor dq, Tensor dk, Tensor dv, Tensor dsink, Tensor[] dcaptures)",
+    f"attn_jvp({_INPUTS}Tensor tq, Tensor tk, Tensor tv, Tensor cu_seqlens_q, "
+    f"Tensor cu_seqlens_k, {_OPTIONS}, Tensor? tsink=None, Tensor[]? tcaptures=None) "
+    "-> (Tensor out, Tensor lse, Tensor tout, Tensor tlse)",
 ):
     # Strides of results follow from those of q, k and v.
     _tags = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides)
@@ -33,13 +36,14 @@ for _schema in (
 attn = torch.ops.varlen.attn.default
 attn_out = torch.ops.varlen.attn_out.default
 attn_backward = torch.ops.varlen.attn_backward.default
+attn_jvp = torch.ops.varlen.attn_jvp.default
 
 _DEFAULTS = {
     op: {
         argument.name: argument.default_value if argument.has_default_value() else None
         for argument in op._schema.arguments
     }
-    for op in (attn, attn_out, attn_backward)
+    for op in (attn, attn_out, attn_backward, attn_jvp)
 }
 
 
@@ -51,8 +55,9 @@ def name_arguments(op, arguments, options=None):
 
 
 def name_tensors(named):
-    """The tensors among arguments by name, each capture by its own, and what captures are of.
-    Raises ValueError where captures are not those of the score."""
+    """The tensors among arguments by name, each capture by its own, a tangent of one by that
+    after a t, and what captures are of. Raises ValueError where captures are not those of the
+    score, or tangents not those of captures."""
     score = parse(named["score"]) if named["score"] else None
     captures, given = score.captures if score else {}, named["captures"] or ()
     if len(captures) != len(given):
@@ -60,4 +65,12 @@ def name_tensors(named):
             f"captures: expected {len(captures)} tensors ({', '.join(captures)}), got {len(given)}"
         )
     tensors = {name: x for name, x in named.items() if isinstance(x, torch.Tensor)}
-    return tensors | dict(zip(captures, given)), captures
+    tensors |= zip(captures, given)
+    if tangents := named.get("tcaptures"):
+        if len(captures) != len(tangents):
+            raise ValueError(
+                f"tcaptures: expected {len(captures)} tensors, one of each capture, got "
+                f"{len(tangents)}"
+            )
+        tensors |= zip((f"t{name}" for name in captures), tangents)
+    return tensors, captures

@@ -1,4 +1,4 @@
-"""The operators torch.ops.varlen.attn, attn_out and attn_backward, with all their kernels."""
+"""The operators torch.ops.varlen.attn, attn_out and of derivatives, with all their kernels."""
 
 import functools
 import importlib

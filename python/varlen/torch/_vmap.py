@@ -16,7 +16,9 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 from .._axes import HEADS, ROWS, SEQUENCES, find_axes
 from ._checks import check
-from ._operators import attn, attn_backward, attn_out, library, name_arguments, name_tensors
+from ._operators import (
+    attn, attn_backward, attn_jvp, attn_out, library, name_arguments, name_tensors,
+)  # fmt: skip
 from ._results import new_gradients, new_results
 
 _LARGEST_INT32 = torch.iinfo(torch.int32).max
@@ -32,6 +34,7 @@ class _Batch:
         # Where captures are listed, their dimensions are.
         dims = name_arguments(op, in_dims)
         dims |= zip(self._captures, dims["captures"] or ())
+        dims |= zip((f"t{name}" for name in self._captures), dims.get("tcaptures") or ())
         self.batched = {name for name in tensors if dims[name] is not None}
         self._tensors = {
             name: x.movedim(dims[name], 0) if name in self.batched else x
@@ -44,7 +47,7 @@ class _Batch:
         if not self.size:
             return self._list(self._make_empty())
         of_heads = [name for name in self._tensors if self._is_of_heads_alone(name)]
-        if self._op is attn:
+        if self._op is not attn_backward:
             of_heads = self.batched.intersection(of_heads)
         if "block_table" in self._tensors:
             attend = self._attend_one_by_one
@@ -76,6 +79,8 @@ class _Batch:
         }
         if self._op is attn:
             results = new_results(example["q"], example["v"])
+        elif self._op is attn_jvp:
+            results = new_results(example["q"], example["v"]) * 2
         else:
             captures = [example[name] for name in self._captures]
             first = (example.get(name) for name in ("q", "k", "v", "sink"))
@@ -95,17 +100,19 @@ class _Batch:
 
     def _name(self, tensors):
         """The operator's arguments by name, with these tensors in them."""
-        own = {name: x for name, x in tensors.items() if name not in self._captures}
-        captures = [tensors[name] for name in self._captures]
-        return self._options | own | {"captures": captures}
+        own = {name: x for name, x in tensors.items() if name in self._options}
+        lists = {"captures": [tensors[name] for name in self._captures]}
+        if self._options.get("tcaptures"):
+            lists["tcaptures"] = [tensors[f"t{name}"] for name in self._captures]
+        return self._options | own | lists
 
     def _call(self, tensors):
         """The results by name."""
         return self._name_results(self._op(*self._name(tensors).values()))
 
     def _name_results(self, results):
-        if self._op is attn:
-            return dict(zip(("out", "lse"), results))
+        if self._op is not attn_backward:
+            return dict(zip(("out", "lse", "tout", "tlse"), results))
         *first, dcaptures = results
         named = dict(zip(("dq", "dk", "dv", "dsink"), first))
         if "sink" not in self._tensors:
@@ -114,7 +121,7 @@ class _Batch:
 
     def _list(self, results):
         """Results (tensor, dimension) by name as the operator returns them."""
-        if self._op is attn:
+        if self._op is not attn_backward:
             return tuple(zip(*results.values()))
         q = self._tensors["q"]
         no_sink = q.new_empty(0), None
@@ -258,4 +265,5 @@ def _register(op, rule):
 
 _register(attn, functools.partial(_batch, attn))
 _register(attn_backward, functools.partial(_batch, attn_backward))
+_register(attn_jvp, functools.partial(_batch, attn_jvp))
 _register(attn_out, _batch_out)
