@@ -33,9 +33,10 @@ class Experiment:
     predicted: float
     adopt_at: float
     why: str
-    sides: str = "schedules"  # or "without_fill", "of_views", "copied", or a layout of plans
+    sides: str = "schedules"  # or "without_fill", "of_views", "copied", "paged", or a layout of plans
     # Of "ghosts": how many entries cu_seqlens has on either side, by empty sequences at its end.
     entries: tuple = ()
+    page: int | None = None  # rows of a page
 
 
 # ptxas 13.0 takes all of them without a spill that is a warning.
@@ -130,6 +131,12 @@ EXPERIMENTS = [
     Experiment("the calls of two ranks, zigzag", "pr164502 bf16 d128 causal", (), 2.2, 1.2,
                "both ranks put all keys and values in order, two copies of 73 MB each way: 150 us at "
                "2.5 TB/s beside 148; not adopted: a call should read rows where they are", "zigzag"),
+    Experiment("d64, keys in pages of 256 rows", "fa-distributions/constant bf16 d64 causal", (), 1.03, 1.05,
+               "494 instructions a block in place of 472: a block is in one page, which a thread looks up "
+               "once; one launch more; adopted: docs/pages.md has the figure", "paged", page=256),
+    Experiment("d128, keys in pages of 16 rows", "fa-distributions/constant bf16 d128 causal", (), 1.06, 1.05,
+               "536 instructions a block in place of 462, an entry of the table for each row that a thread "
+               "copies; not adopted: lanes of a warp should look up rows for each other", "paged", page=16),
 ]  # fmt: skip
 
 
@@ -156,6 +163,8 @@ def _pair_of(experiment):
     item = _item_of(experiment)
     if experiment.sides == "ghosts":
         return tuple(_with_entries(item, entries) for entries in experiment.entries)
+    if experiment.page:
+        return item, dataclasses.replace(item, page=experiment.page)
     views = dataclasses.replace(item, strided=True)
     if experiment.sides == "of_views":
         return item, views

@@ -88,14 +88,35 @@ def make_captures(item):
     ]  # fmt: skip
 
 
-def _forward(launcher, config, inputs, shared, captures):
+def _move_to_pages(k, v, shared, page):
+    """The same keys and values in pages, which are in any order, and the table of these."""
+    lengths = torch.diff(shared.cu_k).tolist()
+    counts = [-(-length // page) for length in lengths]
+    order = torch.randperm(sum(counts))
+    table = torch.zeros(len(counts), max(counts), dtype=torch.int32)
+    rows = []
+    for s, (length, pages) in enumerate(zip(lengths, order.split(counts))):
+        table[s, : len(pages)] = pages
+        rows.append((pages[:, None] * page + torch.arange(page)).flatten()[:length])
+    rows = torch.cat(rows).to(k.device)
+    moved = [x.new_zeros(len(order) * page, *x.shape[1:]) for x in (k, v)]
+    for to, x in zip(moved, (k, v)):
+        to[rows] = x
+    return *(x.unflatten(0, (-1, page)) for x in moved), table.to(k.device)
+
+
+def _forward(launcher, item, inputs, shared, captures):
     """Calls on the inputs, and the buffers that they fill."""
-    batch = config.batch
+    batch = item.config.batch
     calls, results = [], []
     for q, k, v in inputs:
         out = torch.empty_like(q, memory_format=torch.contiguous_format)
         lse = torch.empty(batch.heads, batch.tokens_q, device=rehearsal.DEVICE)
-        calls.append(Call(launcher, (q, k, v, shared.cu_q, shared.cu_k, *captures, out, lse)))
+        operands = q, k, v, shared.cu_q, shared.cu_k, *captures
+        if item.page:
+            k, v, table = _move_to_pages(k, v, shared, item.page)
+            operands = q, k, v, shared.cu_q, torch.diff(shared.cu_k), table
+        calls.append(Call(launcher, (*operands, out, lse)))
         results.append((out, lse))
     return calls, results
 
@@ -126,7 +147,7 @@ def prepare(compiler, item, shared):
     if item.strided:
         inputs = [packed_views(*x) for x in inputs]
     forward = compiler.find(item.forward)
-    calls, results = _forward(forward, config, inputs, shared, captures)
+    calls, results = _forward(forward, item, inputs, shared, captures)
     if item.gradients:
         for call in calls:
             call()

@@ -31,6 +31,7 @@ class Timed:
     score: str | None = None  # one of SCORES
     schedule: schedules.Schedule | None = None  # None: that of the table
     strided: bool = False  # q, k and v are views of one tensor
+    page: int | None = None  # rows of a page, of keys in pages
 
     @property
     def label(self):
@@ -39,6 +40,8 @@ class Timed:
             parts.append(self.schedule.label)
         if self.strided:
             parts.append("of views")
+        if self.page:
+            parts.append(f"in pages of {self.page}")
         return " ".join(part for part in parts if part)
 
     @property
@@ -71,6 +74,7 @@ class Checked:
 def timed_text(item):
     config = item.config
     make = varlen.text.attn_grad if item.gradients else varlen.text.attn
+    more = {"page": item.page, "seqused_k": True} if item.page else {}
     text = make(
         dtype=config.dtype,
         heads=config.batch.heads,
@@ -79,6 +83,7 @@ def timed_text(item):
         window=config.window,
         name="attention",
         score=SCORES.get(item.score),
+        **more,
     )
     if item.schedule:
         text = text.replace("{mask =", f"{{varlen.schedule = {item.schedule}, mask =", 1)

@@ -36,8 +36,8 @@ def equivalents(name):
 THOROUGH = ("forward-causal", "gradients-causal")
 # Mutants of synchronisation and of constants of attention in a sample.
 SAMPLES = {
-    "forward-causal": (3, 0), "gradients-causal": (4, 0), "gradients-table": (2, 2),
-    "gradients-documents": (2, 1), "hopper-forward-d128": (3, 0),
+    "forward-pages": (2, 0), "forward-causal": (3, 0), "gradients-causal": (4, 0),
+    "gradients-table": (2, 2), "gradients-documents": (2, 1), "hopper-forward-d128": (3, 0),
 }  # fmt: skip
 # Of these, synchronisation alone: what else they have is that of other kernels.
 SYNCHRONISED = (

@@ -63,6 +63,11 @@ def _types(
         "out": tensor(tq, heads, v_head_dim),
         "lse": tensor(heads, tq, element=compute),
     }
+    if page is not None:
+        for key, columns in (("k", head_dim), ("v", v_head_dim)):
+            operands[key] = tensor(None, page or None, kv_heads, columns)
+        del operands["cu_seqlens_k"]
+        operands["block_table"] = tensor(sequences, None, element="i32")
     return {key: type for key, type in operands.items() if type}, results
 
 
@@ -123,6 +128,9 @@ def attn(
     and sink, those that there are; its results out and lse. With a `page` keys and
     values are in pages of that many rows, there is no cu_seqlens_k, and a block_table
     is the last argument.
+
+    With `page` keys are in pages of so many rows, dynamic if it is 0: k and v have rank 4,
+    cu_seqlens_k is not there, and the last argument is block_table.
 
     Extents that are None are dynamic (tq, tk, sequences: by default); head_dim
     and heads may be None too. `sink` and the seqused and offset flags say which

@@ -596,10 +596,12 @@ func.func @other_user_of_rows(%cu: memref<?xi32>, %n: index) -> !varlen.rows<1 x
 
 // -----
 
-func.func @pages(%cu: memref<?xi32>, %used: memref<?xi32>, %table: memref<?x?xi32>, %n: index) {
-  // expected-error@+1 {{expected keys without a block_table, which a GPU has no kernel for}}
+func.func @keys_in_pages(%cu: memref<?xi32>, %used: memref<?xi32>, %table: memref<?x?xi32>, %n: index) {
   %batch = varlen.batch %cu seqused_k(%used : memref<?xi32>)
       block_table(%table : memref<?x?xi32>, %n, %n) rows(%n, %n) heads(%n, %n) mask <full>
       : memref<?xi32>
+  // expected-error@+1 {{expected tiles of queries in a batch with a block_table, got '!varlen.tile<keys(64)>'}}
+  varlen.for_tiles "keys" %t of keys(64) in %batch {
+  }
   return
 }

@@ -56,6 +56,17 @@ func.func @f(%q: !q, %k: !k, %lse: !lse, %cu: !cu, %sink: !sink, %dq: !q, %dk: !
 }}
 """
 
+PAGED = """
+!q = tensor<?x{heads}x{d}x{type}>
+!k = tensor<?x{page}x4x{d}x{type}>
+!cu = tensor<?xi32>
+func.func @f(%q: !q, %k: !k, %v: !k, %cu: !cu, %table: tensor<?x?xi32>) -> (!q, tensor<{heads}x?xf32>) {{
+  %o, %l = varlen.attn %q, %k, %v, %cu seqused_k(%cu) block_table(%table) {{mask = #varlen.mask<{mask}>}}
+      : (!q, !k, !k, !cu, !cu, tensor<?x?xi32>) -> (!q, tensor<{heads}x?xf32>)
+  return %o, %l : !q, tensor<{heads}x?xf32>
+}}
+"""
+
 # Every row of the tables, by head_dim and by what fits the chip; a window on both
 # sides takes the most registers.
 CASES = (
@@ -68,13 +79,21 @@ CASES = (
     + [("f32", "sm_80", 192, "causal"), ("f32", "sm_80", 224, "full")]
 )
 
+# Keys in pages: of a number of rows that types leave open, of 16, and of whole blocks.
+PAGED_CASES = [
+    (PAGED.replace("{page}", page), "bf16", chip, d, "causal")
+    for chip in ("sm_80", "sm_90a") for d in (64, 128, 256) for page in ("?", "16", "256")
+] + [(PAGED.replace("{page}", "16"), "f32", "sm_80", 128, "causal")]  # fmt: skip
+
 # Whose machine code is counted: the rows of the tables that a user's kernels have most.
 COUNTED = {"sm_80": "mma", "sm_90a": "wgmma"}
 
 
 def name_of(case):
     text, dtype, chip, d, mask = case
-    return f"{'forward' if text is FORWARD else 'gradients'} {dtype} {chip} d{d} {mask}"
+    page = re.search(r"!k = tensor<\?x(\?|\d+)x4x", text)
+    kind = "gradients" if text is GRADIENTS else "forward"
+    return f"{kind} {dtype} {chip} d{d} {mask}" + (f", pages of {page[1]}" if page else "")
 
 
 def run(*command, text=None):
@@ -177,7 +196,7 @@ def main():
     if not update and version != table["ptxas"]:
         print(f"instructions are not counted: expected ptxas {table['ptxas']}, got {version}")
         has_nvdisasm = False
-    cases = [(text, *case) for text in (FORWARD, GRADIENTS) for case in CASES]
+    cases = [(text, *case) for text in (FORWARD, GRADIENTS) for case in CASES] + PAGED_CASES
     found, failed = {}, 0
     with ThreadPoolExecutor(2) as pool:
         for case, (kernels, registers) in zip(

@@ -161,6 +161,18 @@ static void testStatus() {
   *status = {VARLEN_STATUS_LONG + VARLEN_STATUS_CU_Q, 2, 7, 6};
   EXPECT(varlen_gpu_check(nullptr) != 0);
   EXPECT_ERROR("sequence 2 of cu_seqlens_q has 7 rows: expected at most 6");
+  *status = {VARLEN_STATUS_LENGTH + VARLEN_STATUS_TABLE, 0, 3, 4};
+  EXPECT(varlen_gpu_check(nullptr) != 0);
+  EXPECT_ERROR("block_table has 3 rows: expected 4, one for each sequence of "
+               "seqused_k");
+  *status = {VARLEN_STATUS_USED + VARLEN_STATUS_TABLE, 6, 337, 336};
+  EXPECT(varlen_gpu_check(nullptr) != 0);
+  EXPECT_ERROR("seqused_k[6] = 337: expected 0 to 336, the rows of the pages "
+               "that block_table has of a sequence");
+  *status = {VARLEN_STATUS_END + VARLEN_STATUS_TABLE,
+             3 * VARLEN_STATUS_COLUMNS + 15, -1, 40};
+  EXPECT(varlen_gpu_check(nullptr) != 0);
+  EXPECT_ERROR("block_table[3, 15] = -1: expected 0 to 39, the pages of k");
   int64_t rule =
       VARLEN_EXTENT_RULE(VARLEN_TENSOR_V, VARLEN_EXTENT_ROWS, VARLEN_TENSOR_K);
   *status = {VARLEN_STATUS_EXTENT + 8 * rule, 0, 9, 10};

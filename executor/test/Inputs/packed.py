@@ -164,8 +164,53 @@ def inputs(group, kind=harness):
     yield from broken(kind.make_inputs(group))
 
 
+PAGED = group(
+    "bf16", 2, 1, 64, 64, (70, 5), seqused=True,
+    used=sequences((90, 90), (0, 3), (30, 200), (1, 65), (0, 0), (7, 40)),
+)  # fmt: skip
+
+
+def paged(rows):
+    """Keys in pages of so many rows, which their type does not say."""
+    made = harness.make_inputs(PAGED)
+    cu_k = made.pop("cu_seqlens_k")
+    used = np.diff(cu_k)
+    counts = -(-used // rows)
+    table = np.full((len(used), counts.max() + 1), -1, np.int32)
+    order = np.random.default_rng(0).permutation(counts.sum() + 1).astype(np.int32)
+    pages = {name: np.full((len(order), rows, 1, 64), np.nan, made[name].dtype) for name in "kv"}
+    for s, first in enumerate(np.cumsum(counts) - counts):
+        table[s, : counts[s]] = order[first : first + counts[s]]
+        for j in range(used[s]):
+            for name in "kv":
+                pages[name][table[s, j // rows], j % rows] = made[name][cu_k[s] + j]
+    made |= {**pages, "seqused_k": used.astype(np.int32), "block_table": table}
+    names = "q", "k", "v", "cu_seqlens_q", "seqused_q", "seqused_k", "block_table"
+    made = {name: made[name] for name in names}
+
+    def change(name, at, value):
+        changed = made[name].copy()
+        changed[at] = value
+        return {**made, name: changed}
+
+    batches = [
+        made,
+        change("seqused_k", 1, -1),
+        change("seqused_k", 2, table.shape[1] * rows + 1),
+        change("block_table", (2, 2), -1),
+        change("block_table", (2, 5), len(order)),
+        # Of another block of threads.
+        change("block_table", (5, 0), -1),
+        change("block_table", (5, 2), len(order)),
+        change("block_table", (0, 0), len(order) - 1),
+        {**made, "block_table": table[:-1]},
+    ]
+    return harness.module_text(PAGED, page=0), batches
+
+
 def kernels():
     """Name, text and inputs, for varlen-run with --device-checks."""
+    yield "forward-pages", *paged(16)
     for groups, kind in ((FORWARD, harness), (GRADIENTS, attn_gradients)):
         for name, group in groups.items():
             text = kind.module_text(group)

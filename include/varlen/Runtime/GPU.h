@@ -224,7 +224,8 @@ int64_t varlen_gpu_multiprocessors(void);
  */
 typedef struct varlen_gpu_status {
   int64_t code;  /* 0: none; else kind + 8 * list, less than 2^31 */
-  int64_t index; /* of the entry at fault; 0 if it is an extent */
+  int64_t index; /* of the entry at fault; 0 if it is an extent; in the block
+                    table the row * VARLEN_STATUS_COLUMNS + the column */
   int64_t value; /* the entry */
   int64_t bound; /* what it is compared with */
 } varlen_gpu_status;
@@ -234,8 +235,9 @@ enum {
   VARLEN_STATUS_BUSY = -1,    /* a kernel is storing its error */
   VARLEN_STATUS_START = 1,    /* the first entry is not 0 */
   VARLEN_STATUS_DECREASE = 2, /* bound is the entry before */
-  VARLEN_STATUS_END = 3,      /* bound is the number of rows */
-  VARLEN_STATUS_USED = 4,     /* bound is the length of the slot */
+  VARLEN_STATUS_END = 3,      /* bound is the number of rows, or of pages */
+  VARLEN_STATUS_USED = 4,     /* bound is the length of the slot; of the block
+                                 table, what a row of it has room for */
   VARLEN_STATUS_LENGTH = 5,   /* value and bound are numbers of entries */
   VARLEN_STATUS_EXTENT = 6,   /* the list is a VARLEN_EXTENT_RULE (Runtime.h) */
   VARLEN_STATUS_LONG = 7      /* value is a length, bound the longest one */
@@ -246,8 +248,10 @@ enum {
   VARLEN_STATUS_CU_K = 8,
   VARLEN_STATUS_USED_Q = 16,
   VARLEN_STATUS_USED_K = 24,
-  VARLEN_STATUS_OFFSET = 32
+  VARLEN_STATUS_OFFSET = 32,
+  VARLEN_STATUS_TABLE = 40
 };
+#define VARLEN_STATUS_COLUMNS (INT64_C(1) << 31)
 
 /* Device memory of a varlen_gpu_status, the same for all kernels of a context,
    zeroed when it is made; null on failure. */

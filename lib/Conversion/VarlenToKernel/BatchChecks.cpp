@@ -6,12 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "WarpReduction.h"
 #include "WorkTilesBuilder.h"
+#include "varlen/Dialect/Kernel/IR/SharedTile.h"
 #include "varlen/Runtime/GPU.h"
 #include "varlen/Runtime/Runtime.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 #include <cstddef>
 
@@ -74,6 +77,7 @@ GPUFault WorkTilesBuilder::checkExtents() {
   expect(op.getSequsedQ(), sequences, VARLEN_STATUS_USED_Q);
   expect(op.getSequsedK(), sequences, VARLEN_STATUS_USED_K);
   expect(op.getQOffset(), sequences, VARLEN_STATUS_OFFSET);
+  expect(op.getBlockTable(), sequences, VARLEN_STATUS_TABLE);
   if (Value rule = op.getRule())
     checks.push_back({index.less(0, rule),
                       index.add(index.mul(rule, 8), VARLEN_STATUS_EXTENT), zero,
@@ -103,7 +107,8 @@ GPUFault WorkTilesBuilder::checkEntries(Value s, const Sequence &sequence) {
                       rowsInMemory});
   };
   packed(sequence.q, tq, VARLEN_STATUS_CU_Q);
-  packed(sequence.k, tk, VARLEN_STATUS_CU_K);
+  if (!strayPages)
+    packed(sequence.k, tk, VARLEN_STATUS_CU_K);
   auto used = [&](Value list, const PackedRows &rows, int64_t code) {
     if (!list)
       return;
@@ -115,8 +120,76 @@ GPUFault WorkTilesBuilder::checkEntries(Value s, const Sequence &sequence) {
                       size});
   };
   used(op.getSequsedQ(), sequence.q, VARLEN_STATUS_USED_Q);
-  used(op.getSequsedK(), sequence.k, VARLEN_STATUS_USED_K);
+  if (!strayPages) {
+    used(op.getSequsedK(), sequence.k, VARLEN_STATUS_USED_K);
+    return firstOf(checks);
+  }
+  PackedRows most = {sequence.k.begin,
+                     index.min(sequence.k.end, VARLEN_MAX_SEQUENCE)};
+  used(op.getSequsedK(), most, VARLEN_STATUS_TABLE);
+  checks.push_back(checkPages(s));
   return firstOf(checks);
+}
+
+//===----------------------------------------------------------------------===//
+// Pages
+//===----------------------------------------------------------------------===//
+
+Value WorkTilesBuilder::emitStrayPage(Value s, Value count, Value lane) {
+  IndexBuilder narrow{b, b.getI32Type()};
+  ValueRange found = emitLoop(
+      b, lane, count, index.constant(kernel::kWarpLanes),
+      narrow.constant(kNoColumn), [&](Value column, ValueRange least) {
+        Value page = index.load(op.getBlockTable(), ValueRange{s, column});
+        Value isStray = index.either(index.less(page, 0),
+                                     index.lessEqual(op.getNumPages(), page));
+        return Values{narrow.select(
+            isStray, narrow.min(least[0], narrow.cast(column)), least[0])};
+      });
+  return found.front();
+}
+
+void WorkTilesBuilder::emitPages() {
+  if (!op.getBlockTable())
+    return;
+  IndexBuilder narrow{b, b.getI32Type()};
+  strayPages = memref::AllocOp::create(
+      b, MemRefType::get({ShapedType::kDynamic}, b.getI32Type()),
+      ValueRange{index.max(sequences, 1)});
+  emitWarps("_pages", sequences, [&](Value s, Value lane) {
+    // Lists may be too short for there to be such an entry.
+    ValueRange found = emitChoice(
+        b, emitIsBad(), [&] { return Values{narrow.constant(kNoColumn)}; },
+        [&] {
+          Value used = index.load(op.getSequsedK(), s);
+          used = index.min(index.max(used, 0), tk);
+          Value columns = index.min(index.ceilDiv(used, op.getPageRows()),
+                                    index.dim(op.getBlockTable(), 1));
+          return Values{emitStrayPage(s, columns, lane)};
+        });
+    Value first = emitWarpReduction(
+        b, found.front(), [&](Value x, Value y) { return narrow.min(x, y); });
+    emitIf(b, index.equal(lane, 0), [&] {
+      memref::StoreOp::create(b, first, strayPages, ValueRange{s});
+    });
+  });
+}
+
+GPUFault WorkTilesBuilder::checkPages(Value s) {
+  Value none = index.constant(kNoColumn), zero = index.constant(0);
+  Value column = emitUsed(index, strayPages, s, sequences, none);
+  Value isStray = index.less(column, kNoColumn);
+  Value page = emitChoice(
+                   b, isStray,
+                   [&] {
+                     return Values{
+                         index.load(op.getBlockTable(), ValueRange{s, column})};
+                   },
+                   [&] { return Values{zero}; })
+                   .front();
+  Value at = index.add(index.mul(s, VARLEN_STATUS_COLUMNS), column);
+  return {isStray, index.constant(VARLEN_STATUS_END + VARLEN_STATUS_TABLE), at,
+          page, op.getNumPages()};
 }
 
 GPUFault WorkTilesBuilder::firstOf(ArrayRef<GPUFault> faults) {

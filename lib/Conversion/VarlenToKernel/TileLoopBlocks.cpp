@@ -24,7 +24,7 @@ TileLoopConverter::Sequence TileLoopConverter::decodeSequence(Value s) {
   // The rows past the last sequence are no queries: as none is in use, none of
   // them sees a key, and no query sees the keys there.
   PackedRows q = emitPackedRows(index, batch.getCuQ(), s, batch.getTq());
-  PackedRows k = emitPackedRows(index, batch.getCuK(), s, batch.getTk());
+  PackedRows k = emitKeyRows(index, batch, s);
   Value zero = index.constant(0);
   auto used = [&](Value list, Value rows) {
     return emitUsed(index, list, s, sequences, rows);
@@ -35,9 +35,11 @@ TileLoopConverter::Sequence TileLoopConverter::decodeSequence(Value s) {
   sequence.qUsed =
       index.select(index.less(s, sequences),
                    used(batch.getSequsedQ(), sequence.qRows), zero);
-  sequence.kRow = k.begin;
+  // Of keys in pages, the row of the table.
+  bool isPaged = static_cast<bool>(batch.getBlockTable());
+  sequence.kRow = isPaged ? s : k.begin;
   sequence.kRows = index.sub(k.end, k.begin);
-  sequence.kUsed = used(batch.getSequsedK(), sequence.kRows);
+  sequence.kUsed = used(batch.getSequsedK(), isPaged ? zero : sequence.kRows);
   Position offset;
   if (batch.getQOffset())
     offset = emitUsed(index, batch.getQOffset(), s, sequences, zero);

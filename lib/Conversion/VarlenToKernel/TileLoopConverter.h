@@ -51,7 +51,8 @@ public:
   Value emitWeight(const TileEntry &entry);
 
 private:
-  /// The rows of a sequence in memory, and those in use.
+  /// The rows of a sequence in memory, and those in use. `kRow` of keys in
+  /// pages is the row of the block table.
   struct Sequence {
     Value qRow, qRows, qUsed;
     Value kRow, kRows, kUsed;
@@ -142,6 +143,8 @@ private:
   int64_t getBlocksAhead() const {
     return schedule.getStages() - 1 - schedule.getSlack();
   }
+  /// Whether the keys of each block are in one page, as types say.
+  bool isBlockInPage(ReadOp read);
   /// Copies the block of iteration i to its slot of ring `number`.
   void emitCopies(unsigned number, Value i, bool masked, ValueRange slot);
   /// The same if there is such an iteration.

@@ -33,11 +33,21 @@ void TileLoopConverter::emitCopies(unsigned number, Value i, bool masked,
   MutableArrayRef<ReadOp> reads = blockReads;
   if (rings.size() > 1)
     reads = reads.slice(number, 1);
-  for (auto [place, read] : llvm::enumerate(reads))
-    kernel::CopyOp::create(
-        b, read.getSource(),
-        {rows.row, rows.head, rows.first, index.constant(1), valid},
-        ofSlot(slot, place));
+  for (auto [place, read] : llvm::enumerate(reads)) {
+    auto copy = kernel::CopyOp::create(b, read.getSource(),
+                                       {rows.row, rows.head, rows.first,
+                                        index.constant(1), valid,
+                                        batch.getBlockTable()},
+                                       ofSlot(slot, place));
+    copy.setOnePage(isBlockInPage(read));
+  }
+}
+
+bool TileLoopConverter::isBlockInPage(ReadOp read) {
+  auto type = cast<MemRefType>(read.getSource().getType());
+  // Blocks begin at multiples of their size.
+  return batch.getBlockTable() && type.getDimSize(1) > 0 &&
+         type.getDimSize(1) % blockSize == 0;
 }
 
 void TileLoopConverter::emitFetch(unsigned number, Value i, bool masked) {

@@ -84,11 +84,12 @@ LogicalResult BatchConverter::verify() {
   if (batch.op->getParentOfType<gpu::LaunchOp>())
     return batch.op.emitOpError("is in a kernel, which cannot launch others: "
                                 "expected attention in host code");
-  if (batch.op.getBlockTable())
-    return batch.op.emitOpError("expected keys without a block_table, which a "
-                                "GPU has no kernel for");
   for (ForTilesOp loop : found.loops) {
     Axis axis = loop.getTileType().getAxis();
+    if (axis == Axis::Keys && batch.op.getBlockTable())
+      return loop.emitOpError("expected tiles of queries in a batch with a "
+                              "block_table, got ")
+             << loop.getTileType();
     if (axis == Axis::Sequences)
       return loop.emitOpError("expected tiles of queries, keys or heads on a "
                               "GPU, got ")

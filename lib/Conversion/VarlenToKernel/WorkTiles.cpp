@@ -61,6 +61,12 @@ PackedRows varlen::emitPackedRows(IndexBuilder &index, Value cu, Value s,
   return {index.load(cu, s), index.select(index.less(s, last), next, end)};
 }
 
+PackedRows varlen::emitKeyRows(IndexBuilder &index, BatchOp batch, Value s) {
+  if (batch.getBlockTable())
+    return {index.constant(0), batch.getTk()};
+  return emitPackedRows(index, batch.getCuK(), s, batch.getTk());
+}
+
 Value varlen::emitUsed(IndexBuilder &index, Value used, Value s,
                        Value sequences, Value otherwise) {
   if (!used)
@@ -90,7 +96,7 @@ Value KeyParts::emitCount(IndexBuilder &index, Value s, Value sequences,
 WorkTilesBuilder::Sequence WorkTilesBuilder::sequence(Value s) {
   Sequence result;
   result.q = emitPackedRows(index, op.getCuQ(), s, tq);
-  result.k = emitPackedRows(index, op.getCuK(), s, tk);
+  result.k = emitKeyRows(index, op, s);
   auto rows = [&](const PackedRows &packed) {
     return index.sub(packed.end, packed.begin);
   };
@@ -376,6 +382,7 @@ FailureOr<GPUWorkTiles> WorkTilesBuilder::emit() {
       return failure();
     status = func::CallOp::create(b, *getStatus, ValueRange{}).getResult(0);
     extents = checkExtents();
+    emitPages();
   }
   // Each segment rounds up once, its tiles or its parts; with bad cu_seqlens
   // nothing is written.
@@ -414,5 +421,7 @@ FailureOr<GPUWorkTiles> WorkTilesBuilder::emit() {
   memref::DeallocOp::create(b, table);
   if (weights)
     memref::DeallocOp::create(b, slots);
+  if (strayPages)
+    memref::DeallocOp::create(b, strayPages);
   return work;
 }

@@ -76,6 +76,10 @@ struct PackedRows {
 };
 PackedRows emitPackedRows(IndexBuilder &index, Value cu, Value s, Value end);
 
+/// The same of the keys of a sequence; in pages, those that its pages have room
+/// for, from 0 on.
+PackedRows emitKeyRows(IndexBuilder &index, BatchOp batch, Value s);
+
 /// used[s], or `otherwise` if there is no such element or no `used`.
 Value emitUsed(IndexBuilder &index, Value used, Value s, Value sequences,
                Value otherwise);

@@ -11,6 +11,8 @@
 
 #include "WorkTiles.h"
 
+#include <limits>
+
 namespace mlir::varlen {
 
 /// An error in a batch: whether there is one, an i1, and, as index values, the
@@ -102,6 +104,14 @@ private:
   /// What is wrong with the entries of sequence `s`, whose rows are these; only
   /// a kernel can tell.
   GPUFault checkEntries(Value s, const Sequence &sequence);
+  /// Of keys in pages, a kernel that looks for entries of the block table that
+  /// are used and are no pages, a warp for each sequence.
+  void emitPages();
+  /// The first of them that a lane comes across, every 32nd of `count` entries
+  /// of sequence `s`; kNoColumn if there is none. An i32.
+  Value emitStrayPage(Value s, Value count, Value lane);
+  /// The fault of the one that was found of sequence `s`.
+  GPUFault checkPages(Value s);
   /// The first of these that is wrong, with code 0 if none is.
   GPUFault firstOf(ArrayRef<GPUFault> faults);
   /// Stores what is wrong, of which `segment` is the first instance.
@@ -138,6 +148,10 @@ private:
   Value table;
   /// The most tiles that there can be, and so many weights.
   Value bound, slots;
+  /// Of keys in pages, for each sequence the first column of its row of the
+  /// block table that is used and is no page, kNoColumn if all are.
+  static constexpr int64_t kNoColumn = std::numeric_limits<int32_t>::max();
+  Value strayPages;
 };
 
 } // namespace mlir::varlen

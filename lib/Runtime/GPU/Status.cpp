@@ -32,6 +32,10 @@ static void describeLength(const varlen_gpu_status &status, uint64_t list,
   if (list == 0)
     return setError(
         "%s is empty: expected at least 1 entry, the 0 it starts with", name);
+  if (list == 5)
+    return setError("%s has %" PRId64 " rows: expected %" PRId64
+                    ", one for each sequence of seqused_k",
+                    name, status.value, status.bound);
   if (list == 1)
     return setError("cu_seqlens_q has %" PRId64 " entries and %s %" PRId64
                     ": expected the same number",
@@ -41,11 +45,29 @@ static void describeLength(const varlen_gpu_status &status, uint64_t list,
                   name, status.value, status.bound);
 }
 
+/// What is wrong with pages: an entry, or how many keys a sequence has.
+static void describePages(const varlen_gpu_status &status) {
+  if ((status.code & 7) == VARLEN_STATUS_USED)
+    return setError(
+        "seqused_k[%" PRId64 "] = %" PRId64 ": expected 0 to %" PRId64
+        ", the rows of the pages that block_table has of a sequence",
+        status.index, status.value, status.bound);
+  setError("block_table[%" PRId64 ", %" PRId64 "] = %" PRId64
+           ": expected 0 to %" PRId64 ", the pages of k",
+           status.index / VARLEN_STATUS_COLUMNS,
+           status.index % VARLEN_STATUS_COLUMNS, status.value,
+           status.bound - 1);
+}
+
 void varlen_gpu_report(const varlen_gpu_status *status) {
   static const char *const names[] = {"cu_seqlens_q", "cu_seqlens_k",
-                                      "seqused_q", "seqused_k", "q_offset"};
+                                      "seqused_q",    "seqused_k",
+                                      "q_offset",     "block_table"};
   uint64_t list = static_cast<uint64_t>(status->code) >> 3;
-  const char *name = list < 5 ? names[list] : "?";
+  const char *name = list < 6 ? names[list] : "?";
+  if (status->code == VARLEN_STATUS_USED + VARLEN_STATUS_TABLE ||
+      status->code == VARLEN_STATUS_END + VARLEN_STATUS_TABLE)
+    return describePages(*status);
   switch (status->code & 7) {
   case VARLEN_STATUS_START:
     return setError("%s[0] = %" PRId64 ": cu_seqlens must start at 0", name,

@@ -61,6 +61,42 @@ module attributes {gpu.container_module} {
       gpu.return
     }
 
+    // Four rows of a thread, each with a page of its own, which is one of those of memory
+    // whatever the table has; and 16 threads that share a division by a constant.
+    // CHECK-LABEL: gpu.func @copy_from_pages
+    // CHECK-SAME: (%[[X:.*]]: memref<?x16x2x64xbf16>, %[[TABLE:[^:]*]]: memref<?x?xi32>, %[[S:[^:]*]]: index
+    gpu.func @copy_from_pages(%x: memref<?x16x2x64xbf16>, %table: memref<?x?xi32>, %s: index, %head: index,
+                              %first: index, %n: index)
+        kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+      %c1 = arith.constant 1 : index
+      %m = kernel.alloc : !tile
+      // CHECK-COUNT-4: memref.load %[[TABLE]][%[[S]], %{{.*}}]
+      // CHECK-NOT: memref.load
+      // CHECK: arith.maxsi
+      // CHECK: arith.minsi
+      // CHECK-COUNT-4: nvvm.cp.async.shared.global
+      // CHECK-NOT: nvvm.cp.async
+      kernel.copy %x rows(%s, %head, %first, %c1) valid(%n) pages(%table : memref<?x?xi32>) to %m
+          : memref<?x16x2x64xbf16>, !tile
+      "test.use"(%m) : (!tile) -> ()
+      gpu.return
+    }
+
+    // CHECK-LABEL: gpu.func @copy_from_one_page
+    gpu.func @copy_from_one_page(%x: memref<?x64x2x64xbf16>, %table: memref<?x?xi32>, %s: index, %head: index,
+                                 %first: index, %n: index)
+        kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+      %c1 = arith.constant 1 : index
+      %m = kernel.alloc : !tile
+      // CHECK-COUNT-1: memref.load
+      // CHECK-NOT: memref.load
+      // CHECK-COUNT-4: nvvm.cp.async.shared.global
+      kernel.copy %x rows(%s, %head, %first, %c1) valid(%n) pages(%table : memref<?x?xi32>) to %m {one_page}
+          : memref<?x64x2x64xbf16>, !tile
+      "test.use"(%m) : (!tile) -> ()
+      gpu.return
+    }
+
     // Rows of 20 elements are not made of aligned chunks.
     // CHECK-LABEL: gpu.func @copy_unaligned
     gpu.func @copy_unaligned(%x: memref<?x2x20xf16>, %row: index, %head: index, %n: index)

@@ -184,7 +184,7 @@ func.func @store_heads(%t: tensor<64x1xf32>, %m: memref<4xf32>, %i: index) {
 // -----
 
 func.func @store_stride(%t: tensor<64x64xf32>, %m: memref<?x4x64xf32, strided<[512, 128, 2]>>, %i: index) {
-  // expected-error @below {{must be memref of rank 1 to 3 in global memory with a last stride of 1}}
+  // expected-error @below {{must be memref of rank 1 to 4 in global memory with a last stride of 1}}
   kernel.store %t to %m rows(%i, %i, %i, %i) valid(%i) : tensor<64x64xf32> to memref<?x4x64xf32, strided<[512, 128, 2]>>
   return
 }
@@ -329,8 +329,34 @@ func.func @copy_columns_none(%s: memref<?x4x0xbf16>, %m: !shared, %i: index) {
 
 !shared = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
 func.func @copy_rank(%s: memref<?x64xbf16>, %m: !shared, %i: index) {
-  // expected-error @below {{expected a source of rank 3 (T x H x D), got 'memref<?x64xbf16>'}}
+  // expected-error @below {{expected a source of rank 3 (T x H x D) without a block_table, got 'memref<?x64xbf16>'}}
   kernel.copy %s rows(%i, %i, %i, %i) valid(%i) to %m : memref<?x64xbf16>, !shared
+  return
+}
+
+// -----
+
+!shared = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+func.func @copy_rank_of_pages(%s: memref<?x4x64xbf16>, %table: memref<?x?xi32>, %m: !shared, %i: index) {
+  // expected-error @below {{expected a source of rank 4 (P x page x H x D) with a block_table, got 'memref<?x4x64xbf16>'}}
+  kernel.copy %s rows(%i, %i, %i, %i) valid(%i) pages(%table : memref<?x?xi32>) to %m : memref<?x4x64xbf16>, !shared
+  return
+}
+
+// -----
+
+!shared = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+func.func @copy_one_page(%s: memref<?x4x64xbf16>, %m: !shared, %i: index) {
+  // expected-error @below {{expected a block_table with one_page, got none}}
+  kernel.copy %s rows(%i, %i, %i, %i) valid(%i) to %m {one_page} : memref<?x4x64xbf16>, !shared
+  return
+}
+
+// -----
+
+func.func @load_rank(%s: memref<?x16x4x64xbf16>, %i: index, %x: bf16) {
+  // expected-error @below {{expected memory of rank 1 to 3, got 'memref<?x16x4x64xbf16>'}}
+  %t = kernel.load %s rows(%i, %i, %i, %i) valid(%i) otherwise %x : memref<?x16x4x64xbf16> to tensor<64x64xbf16>
   return
 }
 

@@ -71,6 +71,8 @@ func.func @fragments(%q: !shared, %k: !shared, %v: !values, %zero: vector<1x8x2x
 // CHECK: kernel.take %{{.*}}[%{{.*}}] to %[[N]] : memref<?xi64>, memref<1xi64, #gpu.address_space<workgroup>>
 // CHECK: kernel.copy %{{.*}} rows(%{{.*}}, {{.*}}) valid(%{{.*}}) to %[[A]] : memref<?x8x40xbf16>, memref<1x64x64xbf16, {{.*}}>
 // CHECK: kernel.copy %{{.*}} rows({{.*}}) valid({{.*}}) to %[[A]], %[[B]], %[[A]] : memref<?x8x40xf32>, memref
+// CHECK: kernel.copy %{{.*}} rows({{.*}}) valid({{.*}}) pages(%{{.*}} : memref<?x?xi32>) to %[[A]] : memref<?x16x8x40xbf16>, memref
+// CHECK: kernel.copy %{{.*}} rows({{.*}}) valid({{.*}}) pages(%{{.*}} : memref<?x?xi32>) to %[[A]] {one_page} : memref<?x16x8x40xbf16>, memref
 // CHECK: %[[S:.*]]:2 = kernel.ring.acquire %[[R]][%[[I:.*]]] : <memref
 // CHECK: kernel.copy %{{.*}} rows({{.*}}) valid({{.*}}) to %[[S]]#0
 // CHECK: kernel.ring.commit %[[R]] : <memref
@@ -78,7 +80,8 @@ func.func @fragments(%q: !shared, %k: !shared, %v: !values, %zero: vector<1x8x2x
 // CHECK: kernel.ring.slot %[[R]][%[[I]]] : <memref
 // CHECK: kernel.ring.release %[[R]][%[[I]]] : <memref
 // CHECK: kernel.ring.restart %[[R]] : !kernel.ring<memref
-func.func @memory(%k: memref<?x8x40xbf16>, %f: memref<?x8x40xf32>, %counters: memref<?xi64>,
+func.func @memory(%k: memref<?x8x40xbf16>, %f: memref<?x8x40xf32>,
+                  %p: memref<?x16x8x40xbf16>, %table: memref<?x?xi32>, %counters: memref<?xi64>,
                   %n: index, %i: i32) {
   %a = kernel.alloc : !shared
   %b = kernel.alloc : !shared
@@ -89,6 +92,10 @@ func.func @memory(%k: memref<?x8x40xbf16>, %f: memref<?x8x40xf32>, %counters: me
   kernel.copy %k rows(%n, %n, %n, %n) valid(%n) to %a : memref<?x8x40xbf16>, !shared
   kernel.copy %f rows(%n, %n, %n, %n) valid(%n) to %a, %b, %a
       : memref<?x8x40xf32>, !shared, !shared, !shared
+  kernel.copy %p rows(%n, %n, %n, %n) valid(%n) pages(%table : memref<?x?xi32>) to %a
+      : memref<?x16x8x40xbf16>, !shared
+  kernel.copy %p rows(%n, %n, %n, %n) valid(%n) pages(%table : memref<?x?xi32>) to %a {one_page}
+      : memref<?x16x8x40xbf16>, !shared
   %s0, %s1 = kernel.ring.acquire %ring[%i] : !kernel.ring<!shared, !values>
   kernel.copy %k rows(%n, %n, %n, %n) valid(%n) to %s0 : memref<?x8x40xbf16>, !shared
   kernel.ring.commit %ring : !kernel.ring<!shared, !values>

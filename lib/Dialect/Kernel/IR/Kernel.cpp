@@ -128,7 +128,7 @@ int64_t kernel::getSharedColumns(MemRefType tile) {
 
 bool kernel::isGlobal(Type type) {
   auto mem = dyn_cast<MemRefType>(type);
-  if (!mem || mem.getRank() < 1 || mem.getRank() > 3 ||
+  if (!mem || mem.getRank() < 1 || mem.getRank() > 4 ||
       gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(mem))
     return false;
   Type element = mem.getElementType();

@@ -90,6 +90,8 @@ LogicalResult TileOp::verify() {
 /// values of each row of other memory.
 static LogicalResult verifyRows(Operation *op, MemRefType mem,
                                 TypeRange values) {
+  if (mem.getRank() > 3)
+    return op->emitOpError("expected memory of rank 1 to 3, got ") << mem;
   for (Type type : values) {
     if (type != values.front())
       return op->emitOpError("expected values of one type, got ") << values;
@@ -194,16 +196,21 @@ LogicalResult StartOp::verify() { return verifyContract(*this); }
 
 LogicalResult CopyOp::verify() {
   MemRefType source = getSource().getType();
-  if (source.getRank() != 3)
-    return emitOpError("expected a source of rank 3 (T x H x D), got ")
-           << source;
+  if (getBlockTable() ? source.getRank() != 4 : source.getRank() != 3)
+    return emitOpError("expected a source of rank ")
+           << (getBlockTable() ? "4 (P x page x H x D) with a block_table"
+                               : "3 (T x H x D) without a block_table")
+           << ", got " << source;
+  if (getOnePage() && !getBlockTable())
+    return emitOpError("expected a block_table with one_page, got none");
   if (failed(verifyPlanes(*this, "a source", source.getElementType(),
                           getSlot().getTypes())))
     return failure();
   int64_t columns =
       getSharedColumns(cast<MemRefType>(getSlot().front().getType()));
   // A dynamic extent is negative.
-  if (source.getDimSize(2) < 1 || source.getDimSize(2) > columns)
+  int64_t own = source.getShape().back();
+  if (own < 1 || own > columns)
     return emitOpError("expected a source of 1 to ")
            << columns << " columns, as the slot has, got " << source;
   return success();

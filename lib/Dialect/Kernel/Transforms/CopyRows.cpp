@@ -35,15 +35,19 @@ using namespace mlir::varlen::kernel;
 static constexpr int64_t kChunk = 8;
 /// Rows of a thread that are on their way at once where each takes registers.
 static constexpr int64_t kRowsInFlight = 2;
+/// Rows of a thread whose pages are looked up before the first of them is
+/// copied.
+static constexpr int64_t kLookupsInFlight = 4;
 
 /// Whether chunks of the source may be read by vectors of its type.
 static bool hasWholeChunks(CopyOp copy) {
   MemRefType source = copy.getSource().getType();
-  return source.getDimSize(2) % kChunk == 0 && areRowsAligned(source, kChunk);
+  return source.getShape().back() % kChunk == 0 &&
+         areRowsAligned(source, kChunk);
 }
 
 int64_t kernel::getThreadsPerRow(CopyOp copy) {
-  int64_t columns = copy.getSource().getType().getDimSize(2);
+  int64_t columns = copy.getSource().getType().getShape().back();
   return llvm::PowerOf2Ceil(llvm::alignTo(columns, 16) / kChunk);
 }
 
@@ -70,8 +74,9 @@ public:
     int64_t rowOffset;
   };
   enum class Order { Unrolled, Looped };
-  /// `body` copies what it gets: a thread's chunks one after the other or, in a
-  /// loop if there are more, kRowsInFlight of them.
+  /// `body` copies what it gets: a thread's chunks one after the other, a few
+  /// if their pages are looked up, or, in a loop if there are more,
+  /// kRowsInFlight of them.
   void forEach(Order order, function_ref<void(ArrayRef<Chunk>)> body);
 
   /// Where the chunk goes.
@@ -82,7 +87,10 @@ public:
 
 private:
   /// Whether a constant is between the rows of a tile.
-  bool isEven() { return getConstantIntValue(copy.getGroup()) == 1; }
+  bool isEven() {
+    return getConstantIntValue(copy.getGroup()) == 1 &&
+           (!copy.getBlockTable() || copy.getOnePage());
+  }
   Value rowAddress(Value row);
   void emitLoop(int64_t bound, int64_t step, function_ref<void(Value)> body);
 
@@ -102,7 +110,7 @@ Chunks::Chunks(ThreadBuilder &b, CopyOp copy, int64_t threads)
     : b(b), copy(copy), threads(threads) {
   MemRefType type = copy.getSource().getType();
   rows = getSharedRows(cast<MemRefType>(copy.getSlot()[0].getType()));
-  headDim = type.getDimSize(2);
+  headDim = type.getShape().back();
   element = type.getElementType();
   auto metadata = memref::ExtractStridedMetadataOp::create(b, copy.getSource());
   auto [known, offset] = type.getStridesAndOffset();
@@ -136,11 +144,13 @@ void Chunks::emitLoop(int64_t bound, int64_t step,
 
 /// The first element of the source row that tile row `row` stands for.
 Value Chunks::rowAddress(Value row) {
-  RowPlace at =
-      locateRow(b, copy.getRows(),
+  SmallVector<Value> place =
+      locateRow(b, copy.getRows(), copy.getSource(),
                 arith::ExtUIOp::create(b, b.getI64Type(), row).getResult());
-  Value distance =
-      wide.add(wide.mul(at.row, strides[0]), wide.mul(at.head, strides[1]));
+  Value distance = wide.constant(0);
+  // The last one is of columns.
+  for (auto [number, stride] : llvm::zip_first(place, strides))
+    distance = wide.add(distance, wide.mul(number, stride));
   return advance(b, source, element, distance);
 }
 
@@ -174,7 +184,7 @@ void Chunks::forEach(Order order, function_ref<void(ArrayRef<Chunk>)> body) {
   auto addressOf = [&](Value row) {
     return advance(b, rowAddress(row), element, column);
   };
-  Value firstAddress = addressOf(firstRow);
+  Value firstAddress = isEven() ? addressOf(firstRow) : Value();
   Value inSlab = chunk, slabOffset = b.constant(0);
   if (across > kRowBytes / 16) {
     inSlab = b.bitAnd(chunk, 7);
@@ -198,7 +208,7 @@ void Chunks::forEach(Order order, function_ref<void(ArrayRef<Chunk>)> body) {
     if (isEven()) {
       auto skip = [&](Value from, Value rows) {
         rows = b.createOrFold<arith::ExtUIOp>(b.getI64Type(), rows);
-        return advance(b, from, element, wide.mul(strides[0], rows));
+        return advance(b, from, element, wide.mul(*(strides.end() - 3), rows));
       };
       address = skip(skip(firstAddress, base), b.constant(distance));
     } else {
@@ -215,7 +225,11 @@ void Chunks::forEach(Order order, function_ref<void(ArrayRef<Chunk>)> body) {
   auto emitRows = [&] {
     Value none = b.constant(0);
     int64_t whole = rows / rowsAtOnce * rowsAtOnce, done = 0;
-    int64_t step = rowsAtOnce * (order == Order::Looped ? kRowsInFlight : 1);
+    int64_t step = rowsAtOnce;
+    if (order == Order::Looped)
+      step *= kRowsInFlight;
+    else if (copy.getBlockTable() && !isEven())
+      step *= kLookupsInFlight;
     if (order == Order::Looped && whole > step) {
       done = whole / step * step;
       emitLoop(done, step, [&](Value base) { emitBatch(base, 0, step); });
@@ -262,7 +276,7 @@ void kernel::emitCopyAsync(ThreadBuilder &b, CopyOp copy, int64_t threads) {
 static Value loadChunk(ThreadBuilder &b, CopyOp copy,
                        const Chunks::Chunk &chunk) {
   MemRefType source = copy.getSource().getType();
-  int64_t headDim = source.getDimSize(2);
+  int64_t headDim = source.getShape().back();
   // What is not split is moved as bits: a host that runs the kernel may have no
   // registers for narrow floats.
   Type element = source.getElementType();

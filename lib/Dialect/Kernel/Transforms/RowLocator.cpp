@@ -13,6 +13,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace mlir::varlen;
 using namespace mlir::varlen::kernel;
@@ -24,20 +26,41 @@ bool kernel::areRowsAligned(MemRefType mem, int64_t elements) {
   // A dynamic head count times a whole head_dim is whole, too: what identity
   // layouts do not say, their innermost extent does.
   if (mem.getLayout().isIdentity())
-    return isMultiple(mem.getDimSize(2));
+    return isMultiple(mem.getShape().back());
   auto [strides, offset] = mem.getStridesAndOffset();
-  return llvm::all_of(ArrayRef{offset, strides[0], strides[1]}, isMultiple);
+  return isMultiple(offset) &&
+         llvm::all_of(ArrayRef(strides).drop_back(), isMultiple);
 }
 
-RowPlace kernel::locateRow(ImplicitLocOpBuilder &b, RowsOperands rows,
-                           Value i) {
+/// The page and the row in it, both i64, of that row of a sequence. The table
+/// may have changed since it was checked: what is no page becomes one.
+static std::pair<Value, Value> locateInPages(ImplicitLocOpBuilder &b,
+                                             RowsOperands rows, Value pages,
+                                             Value row) {
+  IndexBuilder wide{b, b.getI64Type()}, narrow{b, b.getI32Type()}, index{b};
+  // Rows of a sequence have 32 bits, in which a division is short.
+  Value pageRows = narrow.cast(
+      wide.min(wide.dim(pages, 1), std::numeric_limits<int32_t>::max()));
+  Value number = narrow.cast(row);
+  // A row that does not exist may be past the last entry.
+  Value last = index.sub(index.dim(rows.table, 1), 1);
+  Value column = index.min(index.cast(narrow.div(number, pageRows)), last);
+  Value entry = wide.load(rows.table, ValueRange{rows.row, column});
+  Value page = wide.min(wide.max(entry, 0), wide.sub(wide.dim(pages, 0), 1));
+  return {page, wide.cast(narrow.rem(number, pageRows))};
+}
+
+SmallVector<Value> kernel::locateRow(ImplicitLocOpBuilder &b, RowsOperands rows,
+                                     Value mem, Value i) {
   IndexBuilder wide{b, b.getI64Type()};
   Value pair = wide.add(wide.cast(rows.first), i);
   Value group = wide.cast(rows.group);
   Value row = wide.div(pair, group), member = wide.rem(pair, group);
-  row = wide.add(wide.cast(rows.row), row);
-  Value head = wide.mul(wide.cast(rows.head), group);
-  return {row, wide.add(head, member)};
+  Value head = wide.add(wide.mul(wide.cast(rows.head), group), member);
+  if (!rows.table)
+    return {wide.add(wide.cast(rows.row), row), head};
+  auto [page, inPage] = locateInPages(b, rows, mem, row);
+  return {page, inPage, head};
 }
 
 RowLocator::RowLocator(ThreadBuilder &b, RowsOperands rows)

@@ -8,7 +8,7 @@
 //
 // The one place that takes a rows clause apart: row p of a tile is pair
 // first + p of a sequence, the row and head of which follow from the number of
-// heads in a group.
+// heads in a group, and the page of which from a table.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,16 +25,18 @@ struct RowPlace {
   Value row, head;
 };
 
-/// Whether every row of memory T x H x D starts at a multiple of `elements`.
-/// Memory with the identity layout starts where it was allocated.
+/// Whether every row of memory T x H x D, or of pages, starts at a multiple of
+/// `elements`. Memory with the identity layout starts where it was allocated.
 bool areRowsAligned(MemRefType mem, int64_t elements);
 
-/// Where row `i` of the clause is, all of type i64: for few rows, or rows of a
-/// loop that has no registers for what they share.
-RowPlace locateRow(ImplicitLocOpBuilder &b, RowsOperands rows, Value i);
+/// The indices of row `i` of the clause in memory, T x H x D or in pages, but
+/// for the column, all of type i64: for few rows, or rows of a loop that has no
+/// registers for what they share.
+SmallVector<Value> locateRow(ImplicitLocOpBuilder &b, RowsOperands rows,
+                             Value mem, Value i);
 
-/// Locates several rows of a clause. What they share is computed once, in 64
-/// bits; what differs takes 32, a division among it.
+/// Locates several rows of a clause without pages. What they share is computed
+/// once, in 64 bits; what differs takes 32, a division among it.
 class RowLocator {
 public:
   RowLocator(ThreadBuilder &b, RowsOperands rows);

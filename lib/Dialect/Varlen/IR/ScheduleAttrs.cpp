@@ -201,9 +201,6 @@ static LogicalResult verifyKernel(AttentionOpInterface op, Attribute schedule) {
            << schedule << ", got " << op.getElementType();
   if (op.isTangent())
     return op->emitOpError("expected no tangents for ") << schedule;
-  if (op.isPaged())
-    return op->emitOpError("expected keys without a block_table for ")
-           << schedule;
   return success();
 }
 

@@ -93,11 +93,6 @@ static bool assignForGPU(AttentionOpInterface op, const GPUTarget &gpu) {
         << gpu.name << " has no kernel for; a CPU target has";
     return false;
   }
-  if (op.isPaged()) {
-    op->emitRemark("no tiles for keys in pages, which ")
-        << gpu.name << " has no kernel for; a CPU target has";
-    return false;
-  }
   Attribute schedule = chooseForGPU(op, gpu);
   if (!schedule) {
     op->emitRemark("no tiles for head_dim ")

@@ -134,14 +134,3 @@ func.func @f(%q: tensor<?x4x64xbf16>, %cu: tensor<?xi32>) {
       : (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x64xbf16>, tensor<4x?xf32>)
   return
 }
-
-// -----
-
-func.func @gpu_pages(%q: memref<?x4x64xbf16>, %k: memref<?x16x2x64xbf16>, %cu: memref<?xi32>, %table: memref<?x?xi32>, %lse: memref<4x?xf32>) {
-  // expected-error @below {{expected keys without a block_table for #varlen.gpu_schedule}}
-  varlen.attn %q, %k, %k, %cu seqused_k(%cu) block_table(%table) outs(%q, %lse)
-      {varlen.schedule = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2>}
-      : (memref<?x4x64xbf16>, memref<?x16x2x64xbf16>, memref<?x16x2x64xbf16>, memref<?xi32>,
-         memref<?xi32>, memref<?x4x64xbf16>, memref<4x?xf32>, memref<?x?xi32>) -> ()
-  return
-}

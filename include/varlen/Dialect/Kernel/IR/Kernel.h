@@ -64,9 +64,11 @@ bool isStatistic(Type type);
 /// neither 1 nor a multiple of 8, or registers have no room for the part.
 VectorType getFragmentType(RankedTensorType tile, int64_t warps);
 
-/// The rows clause: which rows of global memory a tile stands for.
+/// The rows clause: which rows of global memory a tile stands for. `table` says
+/// where pages are; null if rows are packed.
 struct RowsOperands {
   Value row, head, first, group, valid;
+  Value table = {};
 };
 
 } // namespace mlir::varlen::kernel

@@ -46,7 +46,8 @@ def Kernel_TakeOp : Kernel_Op<"take", [
   }];
 }
 
-def Kernel_CopyOp : Kernel_RowsOp<"copy", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Kernel_CopyOp : Kernel_RowsOp<"copy", [
+    AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "Rows of a tile into shared memory, asynchronously, by all threads";
   let description = [{
     Row i of the tile goes to row i of the slot; rows that do not exist and
@@ -60,21 +61,38 @@ def Kernel_CopyOp : Kernel_RowsOp<"copy", [MemoryEffects<[MemRead, MemWrite]>]> 
     It becomes `cp.async` of 16 bytes with zero fill, or loads and stores where
     rows are not whole 16-byte chunks.
 
+    With a `block_table` the source is pages, `P x page x H x D`, and `row` is a row of
+    the table: row r of the sequence (of r < 2^31) is row `r mod page` of page
+    `block_table[row, r div page]`. No read leaves the source or the table, whatever
+    entries are. With `one_page` the rows that exist are all in one page, which is
+    then looked up once.
+
     ```mlir
     kernel.copy %k rows(%row, %head, %first, %one) valid(%n) to %slot
         : memref<?x8x64xbf16>, memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+    kernel.copy %k rows(%s, %head, %first, %one) valid(%n) pages(%table : memref<?x?xi32>) to %slot
+        : memref<?x16x8x64xbf16>, memref<1x64x64xbf16, #gpu.address_space<workgroup>>
     ```
   }];
   let arguments = (ins
     Kernel_Global:$source, Index:$row, Index:$head, Index:$first, Index:$group,
-    Index:$valid, Variadic<Kernel_Shared>:$slot);
+    Index:$valid, Optional<MemRefRankOf<[I32], [2]>>:$block_table,
+    Variadic<Kernel_Shared>:$slot, UnitAttr:$one_page);
   let assemblyFormat = !strconcat(
-      "$source ", Kernel_rowsFormat, [{ `to` $slot attr-dict `:` type($source) `,` type($slot) }]);
+      "$source ", Kernel_rowsFormat, [{
+        (`pages` `(` $block_table^ `:` type($block_table) `)`)? `to` $slot attr-dict
+        `:` type($source) `,` type($slot)
+      }]);
+  let extraClassDeclaration = [{
+    ::mlir::varlen::kernel::RowsOperands getRows() {
+      return {getRow(), getHead(), getFirst(), getGroup(), getValid(), getBlockTable()};
+    }
+  }];
   let builders = [
     OpBuilder<(ins "::mlir::Value":$source, "::mlir::varlen::kernel::RowsOperands":$rows,
                    "::mlir::ValueRange":$slot),
       [{ build($_builder, $_state, source, rows.row, rows.head, rows.first,
-               rows.group, rows.valid, slot); }]>,
+               rows.group, rows.valid, rows.table, slot, /*one_page=*/false); }]>,
     OpBuilder<(ins "::mlir::Value":$source, "::mlir::varlen::kernel::RowsOperands":$rows,
                    "::mlir::Value":$slot),
       [{ build($_builder, $_state, source, rows, ::mlir::ValueRange(slot)); }]>];
