@@ -32,6 +32,7 @@ SECTIONS = {
         "/docs/gpu-functions",
         "/docs/context-parallel",
         "/docs/pages",
+        "/docs/mla",
         "/docs/editors",
     ],
     "Measured": ["/docs/comparison", "/benchmarks/README"],
