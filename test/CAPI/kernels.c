@@ -9,7 +9,7 @@
    CHECK: "chip": "sm_80",
    CHECK: "format": "ptx",
    CHECK: "element": "bf16",
-   CHECK: 4 kernels with the parameters of the manifest
+   CHECK: 5 kernels with the parameters of the manifest
    CHECK: error: {{.*}}expected a name that C can have
 
    They are those of varlen-opt.

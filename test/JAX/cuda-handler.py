@@ -11,7 +11,7 @@ graph; its errors."""
 # CHECK: wrong cu_seqlens: NaN
 # CHECK: a later launch: an earlier launch: cu_seqlens_q[2]
 # CHECK: poll: an earlier launch: cu_seqlens_q[2] = 9 is smaller than cu_seqlens_q[1] = 29: cu_seqlens must not decrease
-# CHECK: captured: 4 launches; replayed: NaN
+# CHECK: captured: 2 launches; replayed: NaN
 # CHECK: no chip: expected an attribute `chip`
 # CHECK: unknown chip: {{.*}}sm_1{{.*}}
 # CHECK: no workspace: expected the workspace as the last result

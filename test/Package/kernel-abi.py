@@ -242,7 +242,7 @@ def check_errors(driver, launcher, numbers, space, results):
     print("strides:", launcher.launch(replaced(2, strides=(256, DIM, 2)), *space))
     print("misaligned rows:", launcher.launch(replaced(0, address=numbers[0][0] + 1), *space))
     print("no address:", launcher.launch(replaced(3, address=0), *space))
-    driver.library.fakeCudaFail(b"cuLaunchKernel", 3, 2)
+    driver.library.fakeCudaFail(b"cuLaunchKernel", 2, 2)
     print("driver:", launcher.launch(tensors, *space))
 
 

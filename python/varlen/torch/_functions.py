@@ -159,7 +159,9 @@ def varlen_attn_out(
     no other tensor. It has no gradient. Returns out, or (out, lse)."""
     if not isinstance(out, Tensor):
         check_tensors(out=out)
-    refuse_negative_view("out", out)
+    # A graph that is compiled has no such view.
+    if not torch.compiler.is_compiling():
+        refuse_negative_view("out", out)
     cu_seq_k = read_pages(cu_seq_k, seqused_k, block_table)
     arguments = _check(
         query, key, value, cu_seq_q, cu_seq_k, is_causal, scale, window_size, enable_gqa,

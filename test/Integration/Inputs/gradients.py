@@ -72,7 +72,8 @@ def check(text, cases, tolerance=1e-6):
             if not np.allclose(result, wanted, rtol=1e-12, atol=1e-12, equal_nan=True):
                 failed.append(f"{name}: the forward mode has other results")
         for number, (tangent, plus, minus) in enumerate(zip(tangents, above, below, strict=True)):
-            difference = (plus - minus) / (2 * STEP)
+            # An lse of no key is -inf, however inputs change.
+            difference = np.where(plus == minus, 0, plus - minus) / (2 * STEP)
             error = np.abs(tangent - difference).max(initial=0)
             if not error <= tolerance * (1 + np.abs(difference).max(initial=0)):
                 failed.append(f"{name}: tangent #{number} is {error:.3g} away from the difference")

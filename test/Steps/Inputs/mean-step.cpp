@@ -226,8 +226,9 @@ static SmallVector<Value> write(StepOp step, ImplicitLocOpBuilder &b) {
 
 static SmallVector<Value> write(MergeOp merge, ImplicitLocOpBuilder &b) {
   auto state = varlen::OnlineMergeOp::create(
-      b, merge.getAcc(), merge.getM(), merge.getL(), merge.getMoreAcc(),
-      merge.getMoreM(), merge.getMoreL(), merge.getScaleAttr(),
+      b, merge.getAcc(), merge.getM(), merge.getL(), /*tangents=*/ValueRange(),
+      merge.getMoreAcc(), merge.getMoreM(), merge.getMoreL(),
+      /*moreTangents=*/ValueRange(), merge.getScaleAttr(),
       merge.getOrientationAttr(), merge.getRoundedAttr());
   return {state.getAccOut(), state.getMOut(), state.getLOut(),
           emitSum<arith::AddFOp>(b, merge.getTotal(), merge.getMoreTotal()),
@@ -236,8 +237,9 @@ static SmallVector<Value> write(MergeOp merge, ImplicitLocOpBuilder &b) {
 
 static SmallVector<Value> write(FinishOp end, ImplicitLocOpBuilder &b) {
   auto finish = varlen::OnlineFinishOp::create(
-      b, end.getAcc(), end.getM(), end.getL(), /*sink=*/Value(),
-      end.getScaleAttr(), end.getOrientationAttr(), end.getRoundedAttr());
+      b, end.getAcc(), end.getM(), end.getL(), /*tangents=*/ValueRange(),
+      /*sink=*/Value(), /*tsink=*/Value(), end.getScaleAttr(),
+      end.getOrientationAttr(), end.getRoundedAttr());
   FloatType compute = elementOf(end.getM());
   Value empty = tensor::EmptyOp::create(
       b, tensor::getMixedSizes(b, b.getLoc(), end.getM()), compute);
