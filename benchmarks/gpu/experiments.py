@@ -228,18 +228,17 @@ def _verdict(experiment, ratio, most):
     return "keep"
 
 
-def _asked():
-    """All of them; in a rehearsal one of each kind, as they have one configuration there."""
-    if not rehearsal.FOLDER:
-        return EXPERIMENTS
+def one_of_each_kind():
+    """What a rehearsal asks, where all have one configuration."""
     kinds = {(e.sides, bool(e.adopt_at), e.label.endswith("backward")): e for e in EXPERIMENTS}
     return list(kinds.values())
 
 
 def main(log, arguments):
     rehearsal.start_torch()
+    asked = one_of_each_kind() if rehearsal.FOLDER else EXPERIMENTS
     work = [
-        e for e in _asked()
+        e for e in asked
         if re.search(arguments.labels, e.name) and not log.done("experiment", e.name)
     ]  # fmt: skip
     sides = {e.name: _pair_of(e) for e in work}

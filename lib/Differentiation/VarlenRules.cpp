@@ -94,33 +94,25 @@ static LogicalResult pushForward(AttentionOpInterface op, JVPBuilder &b) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The rule of one merge: of each part
-///
-///     w    = exp(lse_part - lse), 0 for a part without a key
-///     dout_part = w * dout
-///     dlse_part = w * (dlse + sum_c dout[c] * (out_part[c] - out[c]))
+/// What the rules of both modes share: the weight of a part,
+/// w = exp(lse_part - lse), 0 for a part without a key.
 class MergeRule {
-public:
-  MergeRule(MergeOp op, VJPBuilder &b)
-      : op(op), b(b), dout(b.getCotangentOrZero(op.getOut())),
+protected:
+  MergeRule(MergeOp op, DerivativeBuilder &b)
+      : op(op), b(b),
         compute(cast<FloatType>(getElementTypeOrSelf(op.getLse()))) {}
 
-  void pullBack(Value out, Value lse) {
-    Value weight = getWeight(lse);
-    b.accumulate(out, weigh(weight));
-    b.accumulate(lse, weighChange(weight, out));
-  }
-
-private:
   using Body = llvm::function_ref<Value(VJPBuilder &, ValueRange)>;
   /// A linalg.generic on rows of heads, or with `columns` on their elements
   /// too; what is per row is heads x rows.
   Value generic(ValueRange inputs, Value init, bool columns, Body body);
   Value getWeight(Value lse);
-  /// w * dout
-  Value weigh(Value weight);
-  /// w * (dlse + ...)
-  Value weighChange(Value weight, Value out);
+  /// `value` unless `weight` is 0: a part without weight has any row.
+  Value whereWeighed(VJPBuilder &n, Value weight, Value value) {
+    Value zero = constant(0);
+    Value none = n.compare(arith::CmpFPredicate::OEQ, weight, zero);
+    return n.select(none, zero, value);
+  }
   static Value convert(VJPBuilder &n, Value value, Type type) {
     return convertScalarToDtype(n, n.getLoc(), value, type,
                                 /*isUnsignedCast=*/false);
@@ -130,9 +122,48 @@ private:
   }
 
   MergeOp op;
-  VJPBuilder &b;
-  Value dout;
+  DerivativeBuilder &b;
   FloatType compute;
+};
+
+/// For each part
+///
+///     dout_part = w * dout
+///     dlse_part = w * (dlse + sum_c dout[c] * (out_part[c] - out[c]))
+class MergeVJPRule : MergeRule {
+public:
+  MergeVJPRule(MergeOp op, VJPBuilder &b)
+      : MergeRule(op, b), cotangents(b),
+        dout(b.getCotangentOrZero(op.getOut())) {}
+
+  void pullBack(Value out, Value lse) {
+    Value weight = getWeight(lse);
+    cotangents.accumulate(out, weigh(weight));
+    cotangents.accumulate(lse, weighChange(weight, out));
+  }
+
+private:
+  /// w * dout
+  Value weigh(Value weight);
+  /// w * (dlse + ...)
+  Value weighChange(Value weight, Value out);
+
+  VJPBuilder &cotangents;
+  Value dout;
+};
+
+/// With sums over both parts
+///
+///     tlse = sum w * tlse_part
+///     tout = sum w * (tout_part + (tlse_part - tlse) * out_part)
+class MergeJVPRule : MergeRule {
+public:
+  MergeJVPRule(MergeOp op, JVPBuilder &b) : MergeRule(op, b), tangents(b) {}
+
+  void pushForward();
+
+private:
+  JVPBuilder &tangents;
 };
 } // namespace
 
@@ -171,7 +202,7 @@ Value MergeRule::getWeight(Value lse) {
                  weight);
 }
 
-Value MergeRule::weigh(Value weight) {
+Value MergeVJPRule::weigh(Value weight) {
   auto weigh = [&](VJPBuilder &n, ValueRange args) {
     Value product = n.mul(args[0], convert(n, args[1], compute));
     return convert(n, product, getElementTypeOrSelf(op.getOut()));
@@ -180,8 +211,8 @@ Value MergeRule::weigh(Value weight) {
                  weigh);
 }
 
-Value MergeRule::weighChange(Value weight, Value out) {
-  Value dlse = b.getCotangentOrZero(op.getLse());
+Value MergeVJPRule::weighChange(Value weight, Value out) {
+  Value dlse = cotangents.getCotangentOrZero(op.getLse());
   auto sum = [&](VJPBuilder &n, ValueRange args) {
     Value part = convert(n, args[1], compute);
     Value whole = convert(n, args[2], compute);
@@ -189,20 +220,55 @@ Value MergeRule::weighChange(Value weight, Value out) {
     return n.add(args[3], change);
   };
   Value change = generic({dout, out, op.getOut()}, dlse, /*columns=*/true, sum);
-  // A part without weight has any row.
-  Value zero = constant(0);
   auto weigh = [&](VJPBuilder &n, ValueRange args) {
-    Value none = n.compare(arith::CmpFPredicate::OEQ, args[0], zero);
-    return n.select(none, zero, n.mul(args[0], args[1]));
+    return whereWeighed(n, args[0], n.mul(args[0], args[1]));
   };
   return generic({weight, change}, b.emptyLike(weight), /*columns=*/false,
                  weigh);
 }
 
+void MergeJVPRule::pushForward() {
+  Value weights[] = {getWeight(op.getLse0()), getWeight(op.getLse1())};
+  Value tlses[] = {tangents.getTangentOrZero(op.getLse0()),
+                   tangents.getTangentOrZero(op.getLse1())};
+  auto sum = [&](VJPBuilder &n, ValueRange args) {
+    auto term = [&](Value weight, Value tlse) {
+      return whereWeighed(n, weight, n.mul(weight, tlse));
+    };
+    return n.add(term(args[0], args[2]), term(args[1], args[3]));
+  };
+  Value tlse = generic({weights[0], weights[1], tlses[0], tlses[1]},
+                       b.emptyLike(op.getLse()), /*columns=*/false, sum);
+
+  auto mix = [&](VJPBuilder &n, ValueRange args) {
+    auto term = [&](unsigned part) {
+      Value change = n.mul(n.sub(args[2 + part], args[4]),
+                           convert(n, args[5 + part], compute));
+      Value tout = convert(n, args[7 + part], compute);
+      return whereWeighed(n, args[part],
+                          n.mul(args[part], n.add(tout, change)));
+    };
+    return convert(n, n.add(term(0), term(1)),
+                   getElementTypeOrSelf(op.getOut()));
+  };
+  Value tout =
+      generic({weights[0], weights[1], tlses[0], tlses[1], tlse, op.getOut0(),
+               op.getOut1(), tangents.getTangentOrZero(op.getOut0()),
+               tangents.getTangentOrZero(op.getOut1())},
+              b.emptyLike(op.getOut()), /*columns=*/true, mix);
+  tangents.setTangent(op.getOut(), tout);
+  tangents.setTangent(op.getLse(), tlse);
+}
+
 static LogicalResult pullBack(MergeOp op, VJPBuilder &b) {
-  MergeRule rule(op, b);
+  MergeVJPRule rule(op, b);
   rule.pullBack(op.getOut0(), op.getLse0());
   rule.pullBack(op.getOut1(), op.getLse1());
+  return success();
+}
+
+static LogicalResult pushForward(MergeOp op, JVPBuilder &b) {
+  MergeJVPRule(op, b).pushForward();
   return success();
 }
 
@@ -216,6 +282,6 @@ void varlen::registerVarlenDerivativeExternalModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, VarlenDialect *) {
     attach<PullBackModel, AttnOp, AttnIntoOp, MergeOp>(*context);
     // What has no rule of the forward mode is decomposed.
-    attach<PushForwardModel, AttnOp, AttnIntoOp>(*context);
+    attach<PushForwardModel, AttnOp, AttnIntoOp, MergeOp>(*context);
   });
 }

@@ -39,17 +39,27 @@ func.func @score(%q: tensor<?x4x64xf32>, %k: tensor<?x4x64xf32> {varlen.name = "
   return %out : tensor<?x4x64xf32>
 }
 
-// What has no rule of the forward mode is decomposed: a merge, and gradients.
+// A part without a key adds to no tangent, whatever its own are.
 // CHECK-LABEL: func.func @merge_jvp(
-// CHECK-NOT: varlen.merge
-// CHECK: linalg.generic
-// CHECK: return
+// CHECK: %{{.*}}, %[[LSE:.*]] = varlen.merge
+// CHECK: %[[W0:.*]] = linalg.generic {{.*}} ins(%{{.*}}, %[[LSE]] :
+// CHECK: math.exp
+// CHECK: arith.select
+// CHECK: %[[W1:.*]] = linalg.generic {{.*}} ins(%{{.*}}, %[[LSE]] :
+// CHECK: linalg.generic {{.*}} ins(%[[W0]], %[[W1]],
+// CHECK: %[[TOUT:.*]] = linalg.generic {{.*}} ins(%[[W0]], %[[W1]],
+// CHECK: arith.cmpf oeq
+// CHECK: arith.select
+// CHECK: arith.cmpf oeq
+// CHECK: arith.select
+// CHECK: return %{{.*}}, %[[TOUT]]
 func.func @merge(%a: tensor<?x4x16xf32>, %la: tensor<4x?xf32>, %b: tensor<?x4x16xf32>, %lb: tensor<4x?xf32>) -> tensor<?x4x16xf32> {
   %out, %lse = varlen.merge %a, %la, %b, %lb
       : (tensor<?x4x16xf32>, tensor<4x?xf32>, tensor<?x4x16xf32>, tensor<4x?xf32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
   return %out : tensor<?x4x16xf32>
 }
 
+// What has no rule of the forward mode is decomposed: gradients.
 // CHECK-LABEL: func.func @grad_jvp(
 // CHECK-NOT: varlen.attn_grad
 // CHECK: scf.for
