@@ -23,7 +23,12 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
 FILE = re.compile(r"(?://|#|/\*) ([\w-]+\.\w+)(?: \*/)?$", re.M)
 
 
+# What a tool says to stderr while it runs for more than a second.
+PROGRESS = re.compile(r"^(?:compiling|run \d+ of \d+), \d+ s\n", re.M)
+
+
 def matches(expected, output):
+    output = PROGRESS.sub("", output)
     pattern = ".*?".join(map(re.escape, expected.strip().split("...")))
     return re.fullmatch(pattern, output.strip(), re.S)
 
