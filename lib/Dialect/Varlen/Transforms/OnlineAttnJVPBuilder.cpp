@@ -97,9 +97,7 @@ SmallVector<Value> OnlineAttnJVPBuilder::emit() {
   Tiles s = multiply({step.getQ(), step.getTq()}, {step.getK(), step.getTk()},
                      {emptyTile(), emptyTile()});
   s = hideTiles(step, scoreTiles(step, s));
-  Value top = reduce(s.own, fill(-kInfinity, empty(m, compute)),
-                     bodyOf<arith::MaxNumFOp>);
-  Reference to = getReference(m, top);
+  Reference to = getReference(m, largest(s.own, m));
   Value alpha = rescaling(m, to);
 
   Value p = weights(s.own, to.factor, to.minus);
@@ -160,11 +158,7 @@ Values OnlineAttnJVPBuilder::emitGranule(StepPanel &panel,
       s = hideTiles(*part, s, s);
       tiles = insert(s);
     }
-    // Apart from those before: what begins with -inf is known to be no NaN.
-    Value top = panel.sliceColumns(state[2], queries);
-    Value own = reduce(s.own, fill(-kInfinity, empty(top, compute)),
-                       bodyOf<arith::MaxNumFOp>);
-    top = elementwise({top, own}, /*init=*/top, bodyOf<arith::MaxNumFOp>);
+    Value top = raise(panel.sliceColumns(state[2], queries), s.own);
     return Values{tiles.own, tiles.tangent,
                   panel.insertColumns(top, state[2], queries)};
   });

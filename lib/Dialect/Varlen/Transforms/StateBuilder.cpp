@@ -14,6 +14,16 @@
 using namespace mlir;
 using namespace mlir::varlen;
 
+Value StateBuilder::largest(Value scores, Value m) {
+  return reduce(scores, fill(-kInfinity, empty(m, compute)),
+                bodyOf<arith::MaxNumFOp>);
+}
+
+Value StateBuilder::raise(Value m, Value scores) {
+  return elementwise({m, largest(scores, m)}, /*init=*/m,
+                     bodyOf<arith::MaxNumFOp>);
+}
+
 StateBuilder::Reference StateBuilder::getReference(Value m, Value other,
                                                    int64_t threshold) {
   Value most = perQuery(

@@ -28,6 +28,12 @@ struct StateBuilder : StepBuilder {
     return elementOf(step.getV()) != elementOf(step.getM());
   }
 
+  /// The largest of `scores` for each query, a statistic like `m`. Reduced
+  /// apart from earlier maxima: what begins with -inf is known to be no NaN.
+  Value largest(Value scores, Value m);
+  /// The same, or `m` where that is larger, in the place of `m`.
+  Value raise(Value m, Value scores);
+
   /// What acc and l are relative to.
   struct Reference {
     Value m, factor, minus;

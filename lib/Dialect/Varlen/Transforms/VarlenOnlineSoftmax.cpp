@@ -123,9 +123,7 @@ SmallVector<Value> OnlineAttnBuilder::emit() {
       products(step.getQ(), step.getK(), emptyScores(step.getQ(), step.getK()));
   s = hide(step, score(step, s), -kInfinity);
 
-  Value top =
-      reduce(s, fill(-kInfinity, empty(m, compute)), bodyOf<arith::MaxNumFOp>);
-  Reference to = getReference(m, top, step.getRescaleThreshold());
+  Reference to = getReference(m, largest(s, m), step.getRescaleThreshold());
   Value alpha = rescaling(m, to);
   Value lBegin = beginSum(step.getL(), alpha);
 
@@ -173,10 +171,7 @@ Values OnlineAttnBuilder::emitGranule(StepPanel &panel,
       s = hidden(s);
       tile = insert(s);
     }
-    // Apart from those before: what begins with -inf is known to be no NaN.
-    Value own = reduce(s, fill(-kInfinity, empty(top, compute)),
-                       bodyOf<arith::MaxNumFOp>);
-    top = elementwise({top, own}, /*init=*/top, bodyOf<arith::MaxNumFOp>);
+    top = raise(top, s);
     return Values{tile, panel.insertColumns(top, state[1], queries)};
   });
 }
