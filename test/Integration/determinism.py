@@ -207,6 +207,20 @@ def compare(group, comparisons, kind):
         comparisons.check(f"{label}: 3 threads", again, batch)
 
 
+def report(cases, compare_case):
+    """Compares each (group, kind), says what failed, and returns the status of a process."""
+    comparisons = Comparisons()
+    for group, kind in cases:
+        try:
+            compare_case(group, comparisons, kind)
+        except varlen.Error as error:
+            comparisons.made += 1
+            comparisons.failed += 1
+            print(f"FAIL {group.label}: {error}", flush=True)
+    print(f"{comparisons.made} comparisons, {comparisons.failed} failed")
+    return int(comparisons.failed != 0)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", default=ROOT / "build", type=pathlib.Path)
@@ -214,20 +228,11 @@ def main():
     arguments = parser.parse_args()
     os.environ["VARLEN_BUILD"] = str(arguments.build.resolve())
     harness.device = arguments.device
-    comparisons = Comparisons()
     if harness.device == "cpu":
         cases = [(group, kind) for group in GROUPS for kind in (harness, attn_gradients)]
     else:
         cases = [(group, harness) for group in EXECUTOR_GROUPS]
-    for group, kind in cases:
-        try:
-            compare(group, comparisons, kind)
-        except varlen.Error as error:
-            comparisons.made += 1
-            comparisons.failed += 1
-            print(f"FAIL {group.label}: {error}", flush=True)
-    print(f"{comparisons.made} comparisons, {comparisons.failed} failed")
-    return int(comparisons.failed != 0)
+    return report(cases, compare)
 
 
 if __name__ == "__main__":

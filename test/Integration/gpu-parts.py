@@ -72,13 +72,15 @@ class Kind:
         )
 
 
-def check(group, kind, comparisons):
+def check(group, comparisons, kind):
+    """Compares results with golden ones, and their bits with each other."""
     inputs = kind.make_inputs(group)
     outputs = varlen.run(kind.module_text(group), inputs, device=harness.device)
     comparisons.made += 1
     for problem in harness.judge(group, inputs, outputs):
         comparisons.failed += 1
         print(f"FAIL {group.label}: {problem}", flush=True)
+    determinism.compare(group, comparisons, kind)
 
 
 def main():
@@ -88,17 +90,8 @@ def main():
     arguments = parser.parse_args()
     os.environ["VARLEN_BUILD"] = str(arguments.build.resolve())
     harness.device = f"sim:{arguments.chip}"
-    kind, comparisons = Kind(arguments.chip), determinism.Comparisons()
-    for group in GROUPS:
-        try:
-            check(group, kind, comparisons)
-            determinism.compare(group, comparisons, kind)
-        except varlen.Error as error:
-            comparisons.made += 1
-            comparisons.failed += 1
-            print(f"FAIL {group.label}: {error}", flush=True)
-    print(f"{comparisons.made} comparisons, {comparisons.failed} failed")
-    return int(comparisons.failed != 0)
+    kind = Kind(arguments.chip)
+    return determinism.report([(group, kind) for group in GROUPS], check)
 
 
 if __name__ == "__main__":
