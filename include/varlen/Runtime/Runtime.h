@@ -91,7 +91,7 @@ typedef struct varlen_work_item {
   int64_t kind;          /* VARLEN_ITEM_... */
   int64_t few;           /* whether its sequence has few pairs */
   int64_t slot;          /* of the sums of a part, or of a tile's first part;
-                            those of its other parts follow */
+                            the slots of its other parts follow */
 } varlen_work_item;
 
 /* The items of a list of tiles. */

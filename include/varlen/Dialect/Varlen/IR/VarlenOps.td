@@ -548,8 +548,8 @@ def Varlen_SplitTilesOp : Varlen_Op<"split_tiles", [
   let summary = "Work items: whole tiles, and parts of those with much of all work";
   let description = [{
     Makes a list of work items from a list of `varlen.work_tiles`. A row of the result is one
-    item; its columns are the fields of `varlen_work_item` (Runtime.h), of which the first are
-    those of a tile. A tile of queries with more than an eighth of the scores of all tiles
+    item; its columns are the fields of `varlen_work_item` (Runtime.h), and begin with the
+    fields of a tile. A tile of queries with more than an eighth of the scores of all tiles
     becomes one item for each part of the blocks that it visits, in the place of the tile.
     Rows from `%first_merge` on are items, one for each such tile, which merge the states of
     its parts, and may run once all parts have. Parts have `blocks` blocks of `kv_block` keys,

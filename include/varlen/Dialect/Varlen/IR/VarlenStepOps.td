@@ -218,8 +218,8 @@ def Varlen_OnlineAttnJVPOp : Varlen_StepOp<"online_attn_jvp", [
     with `varlen.online_finish`, each with tangents.
 
     With a `score` region ts are the tangents of the new scores. `tcaptures`, in the shape
-    of m, are the tangents of the captures that `wrt_captures` numbers, but for tables:
-    those of tables are `tables`, too, behind the ones that the region reads.
+    of m, are the tangents of the captures that `wrt_captures` numbers. The tangents of
+    tables are further `tables`, behind the tables that the region reads.
 
     ```mlir
     %acc1, %m1, %l1, %tacc1, %tl1 = varlen.online_attn_jvp kq
