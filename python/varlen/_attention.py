@@ -287,7 +287,7 @@ def attn(
     if score is not None or type(captures) is not tuple or captures:
         add_captures(given, score, captures)
     if block_table is not None:
-        _add_block_table(given, block_table, cu_seqlens_k, q)
+        _add_block_table(given, block_table, cu_seqlens_k)
     if is_on_cuda(q):
         from . import _cuda
 
@@ -400,12 +400,10 @@ def _add_dropout(score, captures, rate, seed, sequence_ids, q, cu_seqlens_q):
     return add_score(score, captures, rate, words)
 
 
-def _add_block_table(given, block_table, cu_seqlens_k, q):
+def _add_block_table(given, block_table, cu_seqlens_k):
     """Adds the table of pages, the last operand."""
     if cu_seqlens_k is not None:
         raise ValueError("cu_seqlens_k: expected None beside a block_table")
-    if is_on_cuda(q):
-        raise NotImplementedError("block_table: expected arrays in memory of the CPU")
     given["block_table"] = block_table
 
 

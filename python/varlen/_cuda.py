@@ -120,7 +120,7 @@ _sources: dict[tuple, str] = {}
 def _is_dense(tensor):
     """Whether rows can be copied whole: kernels for other arrays read single elements."""
     rank = tensor.ndim
-    if rank == 3 and ((tensor.data or 0) + tensor.byte_offset) % _ROW_ALIGNMENT:
+    if rank > 2 and ((tensor.data or 0) + tensor.byte_offset) % _ROW_ALIGNMENT:
         return False
     if not tensor.strides or rank < 2:
         return True
@@ -169,8 +169,9 @@ class _Call:
         self._operands = {name: self._export(name, array) for name, array in given.items()}
         descriptions = {name: x.description for name, x in self._operands.items()}
         captures = options[-1].captures if options[-1] else {}
+        paged = "block_table" in given
         self._types = tuple(
-            type_of(name, *description, captures.get(name))
+            type_of(name, *description, captures.get(name), paged=paged)
             for name, description in descriptions.items()
         )
         if descriptions["q"].element == "f64":
@@ -253,7 +254,7 @@ def attn(given, options, out, return_lse, stream):
     """varlen.attn on arrays of a CUDA device."""
     call = _Call("attn", given, options, stream)
     rows, heads, _ = call.shape("q")
-    shape = rows, heads, call.shape("v")[2]
+    shape = rows, heads, call.shape("v")[-1]
     if out is not None and tuple(out.shape) != shape:
         raise ValueError(f"out: expected an array of shape {shape}, got {tuple(out.shape)}")
     result = call.empty(*shape) if out is None else out

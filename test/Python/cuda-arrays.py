@@ -8,10 +8,11 @@ whose stream is waited for; memory of the caller's library alone; errors."""
 # CHECK: attention: right
 # CHECK: gradients: right
 # CHECK: slices: right
+# CHECK: pages: right
 # CHECK: current stream: right, 0 waits
 # CHECK: allocations: 3 of 3
 # CHECK: wrong cu_seqlens: NaN
-# CHECK: kernels compiled: 3
+# CHECK: kernels compiled: 4
 # CHECK: errors: right
 
 import ctypes
@@ -32,7 +33,7 @@ from executor import build_runtime, compile_kernels
 from varlen import _attention, _launcher, _library
 from varlen._arrays import Description
 
-HEADS, KV_HEADS, DIM = 4, 2, 64
+HEADS, KV_HEADS, DIM, PAGE = 4, 2, 64, 16
 OPTIONS = {"window": (25, 0)}
 
 
@@ -41,13 +42,19 @@ def text_of(operation):
     q, kv = (Description("bf16", (0, heads, DIM)) for heads in (HEADS, KV_HEADS))
     cu = Description("i32", (0,))
     given = {"q": q, "k": kv, "v": kv, "cu_seqlens_q": cu, "cu_seqlens_k": cu}
+    if operation == "pages":
+        pages, lists = Description("bf16", (0, PAGE, KV_HEADS, DIM)), ("seqused_k", "block_table")
+        given = {"q": q, "k": pages, "v": pages, "cu_seqlens_q": cu}
+        given |= dict(zip(lists, (cu, Description("i32", (0, 0)))))
+        operation = "attn"
     if operation == "attn_grad":
         given |= {"dout": q, "out": q, "lse": Description("f32", (HEADS, 0))}
     return _attention.make_source(operation, given, OPTIONS["window"], None, "bottom_right", None)
 
 
 # What is compiled: the operation, and whether arrays may have strides.
-KINDS = {"forward": ("attn", False), "backward": ("attn_grad", False), "slices": ("attn", True)}
+KINDS = {"forward": ("attn", False), "backward": ("attn_grad", False), "slices": ("attn", True),
+         "pages": ("pages", False)}  # fmt: skip
 
 
 class ExecutorLauncher(_launcher.Launcher):
@@ -190,6 +197,35 @@ def check_standard(packed):
     print("slices: right")
 
 
+def check_pages(packed):
+    """Keys of the same sequences in pages, with NaN in rows that none has."""
+    q, k, v, cu_q, cu_k = packed
+    lengths = np.diff(cu_k)
+    table = np.full((len(lengths), 4), -1, np.int32)
+    pages = [np.full((9, PAGE, KV_HEADS, DIM), np.nan, k.dtype) for _ in range(2)]
+    order = iter((4, 0, 8, 2, 7, 1))
+    for s, length in enumerate(lengths):
+        for first in range(0, length, PAGE):
+            at = table[s, first // PAGE] = next(order)
+            rows = slice(cu_k[s] + first, cu_k[s] + min(first + PAGE, length))
+            for x, x_pages in zip((k, v), pages):
+                x_pages[at, : rows.stop - rows.start] = x[rows]
+    given = {"seqused_k": Array(lengths.astype(np.int32)), "return_lse": True, **OPTIONS}
+    given["stream"] = driver.stream.value
+    arrays = Array(q), *map(Array, pages), Array(cu_q)
+    out, lse = varlen.attn(*arrays, block_table=Array(table), **given)
+    check_attn("bf16", out.load(), lse.load(), *packed, **OPTIONS)
+    wrong = table.copy()
+    wrong[2, 1] = 9
+    raises(ValueError, "block_table[2, 1] = 9: expected 0 to 8, the pages of k", varlen.attn, *arrays,
+           block_table=Array(wrong), **given)  # fmt: skip
+    raises(ValueError, "cu_seqlens_k: expected None beside a block_table", varlen.attn, *arrays,
+           Array(cu_k), block_table=Array(table), **given)  # fmt: skip
+    raises(ValueError, "block_table: expected an array on CUDA device 0, as q is", varlen.attn, *arrays,
+           block_table=table, **given)  # fmt: skip
+    print("pages: right")
+
+
 def check_current(packed):
     """In the stream that is the library's current one, with memory from it alone."""
     arrays = [CurrentArray(x) for x in packed]
@@ -246,6 +282,7 @@ def run():
     )
     packed = make_inputs()
     check_standard(packed)
+    check_pages(packed)
     check_current(packed)
     check_errors(packed)
 

@@ -38,7 +38,9 @@ def flash_attn_with_kvcache(
     learnable_sink: torch.Tensor | None = None,
     s_aux: torch.Tensor | None = None,
 ):
-    """flash-attn's function of that name, on tensors of the CPU. Nothing has a gradient.
+    """flash-attn's function of that name, on tensors of the CPU or all on one CUDA device. Nothing
+    has a gradient. On a GPU a call waits for the lengths and the table, to say what is wrong with
+    them before it writes.
 
     Args:
         q: (N, Sq, Hq, D).
@@ -64,31 +66,29 @@ def flash_attn_with_kvcache(
     Raises:
         TypeError, ValueError: what does not go together, is out of range, or would be written
             twice. Then nothing has been written.
-        NotImplementedError: tensors on a GPU, and gradients.
+        NotImplementedError: gradients.
     """
     if block_table is not None and page_table is not None:
         raise ValueError("expected block_table or page_table, two names of one thing, got both")
     table = page_table if block_table is None else block_table
     _check_tensors(
-        q=q, k_cache=k_cache, v_cache=v_cache, k=k, v=v, rotary_cos=rotary_cos,
+        q, q=q, k_cache=k_cache, v_cache=v_cache, k=k, v=v, rotary_cos=rotary_cos,
         rotary_sin=rotary_sin, cache_batch_idx=cache_batch_idx, cache_leftpad=cache_leftpad,
         block_table=table, alibi_slopes=alibi_slopes, learnable_sink=learnable_sink, s_aux=s_aux,
     )  # fmt: skip
     _check_shapes(q, k_cache, v_cache, k, v, cache_seqlens)
     (batch, rows), new_rows = q.shape[:2], 0 if k is None else k.shape[1]
-    table, name = _find_pages(batch, k_cache, table, cache_batch_idx)
+    table, name = _find_pages(q, table, cache_batch_idx)
     capacity = table.shape[1] * k_cache.shape[1]
-    before = _read_lengths("cache_seqlens", cache_seqlens, batch, capacity - new_rows)
+    before = _read_lengths("cache_seqlens", cache_seqlens, q, capacity - new_rows)
     used = before + new_rows
     _check_pages(name, table, used, k_cache)
     table = table.to(torch.int32)
-    pads = None
-    if cache_leftpad is not None:
-        pads = _read_lengths("cache_leftpad", cache_leftpad, batch, capacity)
+    pads = None if cache_leftpad is None else _read_pads(cache_leftpad, used, q)
     new = None if k is None else _place(table, before, new_rows, k_cache.shape[1])
     # A query without a mask is turned as the first new key is.
     is_local = as_flag("causal", causal) or any(side >= 0 for side in window_size or ())
-    places = torch.arange(rows) * is_local
+    places = torch.arange(rows, device=q.device) * is_local
     check_rotary(rotary_cos, rotary_sin, q, k, before, places)
 
     def turn(x, positions):
@@ -101,7 +101,7 @@ def flash_attn_with_kvcache(
         if pads is not None:
             pages = _skip_pads(*pages, pads)
         pages_k, pages_v, block_table, seqused_k = pages
-        cu_seqlens_q = torch.arange(batch + 1, dtype=torch.int32) * rows
+        cu_seqlens_q = torch.arange(batch + 1, dtype=torch.int32, device=q.device) * rows
         return flash_attn_varlen_func(
             q.flatten(0, 1), pages_k, pages_v, cu_seqlens_q, None, softmax_scale=softmax_scale,
             causal=causal, window_size=window_size, softcap=softcap, alibi_slopes=alibi_slopes,
@@ -114,7 +114,7 @@ def flash_attn_with_kvcache(
         if new is None:
             out, lse, _ = attend(q)
         else:
-            rows_k = turn(k, torch.arange(new_rows)).flatten(0, 1)
+            rows_k = turn(k, torch.arange(new_rows, device=q.device)).flatten(0, 1)
             with _Written(((k_cache, rows_k), (v_cache, v.flatten(0, 1))), new):
                 out, lse, _ = attend(q)
     out = out.unflatten(0, (batch, rows))
@@ -138,12 +138,14 @@ class _Written:
                 cache[self._places] = old
 
 
-def _check_tensors(**named):
+def _check_tensors(query, **named):
     named = {name: x for name, x in named.items() if x is not None}
     check_dense(**named)
     for name, x in named.items():
-        if x.device.type != "cpu":
-            raise NotImplementedError(f"{name}: expected a tensor on the CPU, got one on {x.device}")
+        if x.device != query.device:
+            raise ValueError(
+                f"{name}: expected a tensor on {query.device}, as q is, got one on {x.device}"
+            )
         if torch.is_grad_enabled() and x.requires_grad:
             raise NotImplementedError(
                 f"{name}: expected a tensor that needs no gradient, as there is none of a cache; "
@@ -179,13 +181,14 @@ def _check_shapes(q, k_cache, v_cache, k, v, cache_seqlens):
             )
 
 
-def _find_pages(batch, k_cache, table, cache_batch_idx):
+def _find_pages(q, table, cache_batch_idx):
     """The cache as pages: (table, the name that it has for the caller). Without a table a place
     in the cache is a page."""
+    batch = len(q)
     if table is None:
         name, table = "cache_batch_idx", cache_batch_idx
         if table is None:
-            name, table = "q", torch.arange(batch)
+            name, table = "q", torch.arange(batch, device=q.device)
         _check_integers(name if cache_batch_idx is not None else "batch", table, (batch,))
         # Whose numbers need not fit into the type of a table before they are checked.
         return table[:, None], name
@@ -207,15 +210,16 @@ def _check_integers(name, x, shape):
         )
 
 
-def _read_lengths(name, lengths, batch, most):
+def _read_lengths(name, lengths, q, most):
     """Numbers of rows (N), int64, from 0 to `most`."""
     if most < 0:
         raise ValueError(f"k: expected no more rows than the cache has, which is {-most} too few")
+    batch = len(q)
     if lengths is None:
-        return torch.full((batch,), most)
+        return torch.full((batch,), most, device=q.device)
     if not isinstance(lengths, torch.Tensor):
-        lengths = torch.full((batch,), as_integer(name, lengths))
-    _check_tensors(**{name: lengths})
+        lengths = torch.full((batch,), as_integer(name, lengths), device=q.device)
+    _check_tensors(q, **{name: lengths})
     _check_integers(name, lengths, (batch,))
     wrong = (lengths < 0) | (lengths > most)
     if wrong.any():
@@ -227,10 +231,24 @@ def _read_lengths(name, lengths, batch, most):
     return lengths.long()
 
 
+def _read_pads(pads, used, q):
+    """Numbers of rows (N), int64, of those that each sequence has."""
+    _check_tensors(q, cache_leftpad=pads)
+    _check_integers("cache_leftpad", pads, used.shape)
+    wrong = (pads < 0) | (pads > used)
+    if wrong.any():
+        i = int(wrong.nonzero()[0])
+        raise ValueError(
+            f"cache_leftpad[{i}] = {int(pads[i])}: expected 0 to {int(used[i])}, the rows that the "
+            "sequence has in the cache"
+        )
+    return pads.long()
+
+
 def _check_pages(name, table, used, k_cache):
     """That entries of the table that sequences use are pages of the cache."""
     pages, rows = k_cache.shape[:2]
-    is_used = torch.arange(table.shape[1]) * rows < used[:, None]
+    is_used = torch.arange(table.shape[1], device=table.device) * rows < used[:, None]
     wrong = is_used & ((table < 0) | (table >= pages))
     if not wrong.any():
         return
@@ -246,7 +264,7 @@ def _check_pages(name, table, used, k_cache):
 
 def _place(table, before, new_rows, rows):
     """(pages, rows) of the new rows of all sequences."""
-    positions = before[:, None] + torch.arange(new_rows)
+    positions = before[:, None] + torch.arange(new_rows, device=table.device)
     pages, row = table.gather(1, positions // rows).long().flatten(), (positions % rows).flatten()
     places, count = (pages * rows + row).unique(return_counts=True)
     if (count > 1).any():
@@ -266,8 +284,12 @@ def _skip_pads(k_cache, v_cache, table, used, pads):
         raise ValueError(
             f"k_cache: expected at most {_LARGEST_INT32} rows beside cache_leftpad, got {pages * rows}"
         )
-    each = (table.long()[..., None] * rows + torch.arange(rows)).flatten(1)
-    behind = (torch.arange(each.shape[1]) + pads[:, None]).clamp(max=max(each.shape[1] - 1, 0))
+
+    def count(size):
+        return torch.arange(size, device=table.device)
+
+    each = (table.long()[..., None] * rows + count(rows)).flatten(1)
+    behind = (count(each.shape[1]) + pads[:, None]).clamp(max=max(each.shape[1] - 1, 0))
     # Entries that are not used may be any number.
     table = each.gather(1, behind).clamp(-1, _LARGEST_INT32).to(torch.int32)
     caches = (x.reshape(pages * rows, 1, *x.shape[2:]) for x in (k_cache, v_cache))
