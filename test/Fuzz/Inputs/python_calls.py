@@ -203,6 +203,7 @@ class InPages:
         return super().adapt(rng, dataclasses.replace(case, seqused_k=False))
 
     def finish_call(self, rng):
+        super().finish_call(rng)
         to_pages(rng, self.call.given)
 
     def backward(self, results):
@@ -436,6 +437,17 @@ class Flash(Torch):
         return super().backward(results)
 
 
+class FlashPages(InTorchPages, Flash):
+    """varlen.torch.flash_attn_varlen_func of keys in pages."""
+
+    words = {**Flash.words, "cu_seq_k": "cu_seqlens_k"}
+
+    def spell(self):
+        spelled = super().spell()
+        spelled["cu_seqlens_k"] = spelled.pop("cu_seq_k")
+        return spelled
+
+
 class FlashDense(Flash):
     """varlen.torch.flash_attn_func: sequences of one length."""
 
@@ -535,6 +547,13 @@ class Provider(Torch):
             restore_flash_attention_impl()
 
 
+class ProviderPages(InTorchPages, Provider):
+    """torch.nn.attention.varlen.varlen_attn of keys in pages on the provider."""
+
+    def takes(self, name):
+        return False
+
+
 class Jax(Surface):
     """varlen.jax.varlen_attn, at once and traced."""
 
@@ -586,7 +605,9 @@ class JaxPages(InPages, Jax):
     """varlen.jax.varlen_attn of keys in pages, at once and traced."""
 
 
-SURFACES = (Arrays, Torch, Torch, TorchOut, Meta, Flash, FlashDense, Provider, Jax) * 2 + (
+SURFACES = (
+    Arrays, Torch, Torch, TorchOut, Meta, Flash, FlashDense, Provider, Jax,
+    Arrays, Torch, Torch, TorchOut, Meta, FlashPages, FlashDense, ProviderPages, Jax,
     Arrays, Arrays, Pages, TorchPages, TorchOutPages, MetaPages, JaxPages,
 )  # fmt: skip
 
