@@ -10,7 +10,7 @@ TYPE_CHECKING = False  # As typing's, which takes as long to import as all of th
 if TYPE_CHECKING:  # What tools read in place of the table below.
     __version__: str
     from . import bench, context_parallel, dtypes, kv_cache, random, reference, safetensors, scores, text, tolerance, tools
-    from ._attention import attn, attn_grad
+    from ._attention import attn, attn_grad, attn_jvp
     from ._library import CompileError, get_num_threads, set_num_threads
     from ._program import compile
     from .dtypes import bfloat16
@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # What tools read in place of the table below.
 _HOMES = {
     "attn": "_attention",
     "attn_grad": "_attention",
+    "attn_jvp": "_attention",
     "compile": "_program",
     "CompileError": "_library",
     "get_num_threads": "_library",

@@ -1,4 +1,4 @@
-"""varlen.attn and its gradients on arrays."""
+"""varlen.attn and its derivatives on arrays."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ _OPERANDS = {
     "sink": (1, "heads", "A"),
     "block_table": (2, "sequences, pages", "B"),
 }
+_OPERANDS |= {f"t{name}": _OPERANDS[name] for name in ("q", "k", "v", "sink")}
 # In place of k and v, of keys in pages.
 _PAGED = (4, "pages, rows, heads, head_dim", "T")
 _ELEMENTS = {
@@ -48,12 +49,16 @@ ORDER = {
         "dout", "q", "k", "v", "out", "lse", "cu_seqlens_q", "cu_seqlens_k", "dlse",
         *_LATER,
     ),
+    "attn_jvp": (
+        "q", "k", "v", "tq", "tk", "tv", "cu_seqlens_q", "cu_seqlens_k", *_LATER, "tsink",
+    ),
 }  # fmt: skip
 
 
 def order_of(operation, captures):
     """Names of all operands that an operation may have, in its order."""
-    return *ORDER[operation], *captures, "block_table"
+    tangents = [f"t{name}" for name in captures] if operation == "attn_jvp" else ()
+    return *ORDER[operation], *captures, *tangents, "block_table"
 
 
 # Extents that are part of the type, so that code is made for them; others are
@@ -62,6 +67,7 @@ _STATIC = {
     "q": (1, 2), "k": (1, 2), "v": (1, 2), "out": (1, 2), "dout": (1, 2),
     "lse": (0,), "dlse": (0,), "sink": (0,),
 }  # fmt: skip
+_STATIC |= {f"t{name}": _STATIC[name] for name in ("q", "k", "v", "sink")}
 
 
 class _Plan(NamedTuple):
@@ -115,10 +121,11 @@ def make_source(operation, given, window, chunk, alignment, scale, score=None):
     TypeError and ValueError where ranks, elements or options are wrong; what else the
     op asks for, its compilation says."""
     window = check_options(window, chunk, alignment, scale)
-    captures = score.captures if score else {}
+    captures = dict(score.captures) if score else {}
+    kinds = captures | {f"t{name}": of for name, of in captures.items()}
     paged = "block_table" in given
     types = {
-        name: type_of(name, *description, captures.get(name), paged=paged)
+        name: type_of(name, *description, kinds.get(name), paged=paged)
         for name, description in given.items()
     }
     same_cu = "cu_seqlens_k" not in given and not paged
@@ -135,7 +142,8 @@ def make_source(operation, given, window, chunk, alignment, scale, score=None):
         "out": f"tensor<?x{heads}x{given['v'].shape[-1]}x{element}>",
         "lse": f"tensor<{heads}x?x{compute}>",
     }
-    return text.attn_function(types, results, **options)
+    make = text.attn_jvp_function if operation == "attn_jvp" else text.attn_function
+    return make(types, results, **options)
 
 
 def accumulation_element(element):
@@ -151,7 +159,7 @@ def _plan(operation, given, window, chunk, alignment, scale, score):
     )
     element = descriptions["q"].element
     compute = accumulation_element(element)
-    made = (element, compute) if operation == "attn" else (element,) * 3 + (compute,)
+    made = (element,) * 3 + (compute,) if operation == "attn_grad" else (element, compute)
     maker = maker_of(given["q"])
     frames = _library.Frames(_compile(source))
     return _Plan(frames, maker, tuple(map(maker.dtype_of, made)))
@@ -379,6 +387,85 @@ def attn_grad(
         raise
     _run(plan, "attn_grad", given, options, results, num_threads)
     return tuple(map(maker.finish, results) if maker.finishes else results)
+
+
+def attn_jvp(
+    q: Array,
+    k: Array,
+    v: Array,
+    tq: Array,
+    tk: Array,
+    tv: Array,
+    cu_seqlens_q: Array,
+    cu_seqlens_k: Array | None = None,
+    *,
+    is_causal: bool = False,
+    window: tuple[int, int] = (-1, -1),
+    chunk: int | None = None,
+    alignment: str = "bottom_right",
+    scale: float | None = None,
+    sink: Array | None = None,
+    tsink: Array | None = None,
+    seqused_q: Array | None = None,
+    seqused_k: Array | None = None,
+    q_offset: Array | None = None,
+    score: Score | None = None,
+    captures: Sequence[Array] = (),
+    tcaptures: Sequence[Array | None] = (),
+    dropout_p: float = 0.0,
+    seed: int | None = None,
+    sequence_ids: Array | None = None,
+    num_threads: int | None = None,
+) -> tuple:
+    """`attn` and its tangents: its Jacobian-vector product, on arrays in memory of the CPU.
+
+    Args:
+        tq, tk, tv: As q, k and v: their tangents, the direction of the derivative.
+        tsink: As sink, its tangent; None: 0.
+        tcaptures: The tangent of each capture, or None where it is 0; (): all are 0.
+
+    Other arguments are those of `attn`. Without keys in pages.
+
+    Returns:
+        (out, lse, tout, tlse): the results of `attn`, and the derivatives of both along the
+        direction, of their shapes and types. Rows that no sequence has are 0.
+
+    Raises:
+        As `attn`. NotImplementedError: arrays on a CUDA device.
+    """
+    if is_on_cuda(q):
+        raise NotImplementedError(
+            "attn_jvp: expected arrays in memory of the CPU, as GPUs have no kernel for tangents"
+        )
+    if not isinstance(tcaptures, Sequence) or isinstance(tcaptures, (str, bytes)):
+        raise TypeError(f"tcaptures: expected a sequence of arrays, got {show(tcaptures)}")
+    names = tuple(score.captures) if isinstance(score, Score) else ()
+    if len(tcaptures) not in (0, len(names)):
+        raise ValueError(
+            f"tcaptures: expected none or {len(names)} arrays ({', '.join(names)}), "
+            f"got {len(tcaptures)}"
+        )
+    tangents = {f"t{name}": x for name, x in zip(names, tcaptures) if x is not None}
+    if type(dropout_p) is not float or dropout_p:
+        score, captures = _add_dropout(
+            score, captures, dropout_p, seed, sequence_ids, q, cu_seqlens_q
+        )
+    options = read_options(is_causal, window, chunk, alignment, scale, score)
+    given = {"q": q, "k": k, "v": v, "tq": tq, "tk": tk, "tv": tv, "cu_seqlens_q": cu_seqlens_q}
+    _add_others(given, cu_seqlens_k, None, seqused_q, seqused_k, q_offset, sink)
+    if tsink is not None:
+        if sink is None:
+            raise ValueError("tsink: expected a sink beside it, got None")
+        given["tsink"] = tsink
+    add_captures(given, score, captures)
+    given |= tangents
+    plan = _find_plan("attn_jvp", given, options)
+    maker, (dtype, compute) = plan.maker, plan.dtypes
+    rows, heads = q.shape[:2]
+    shapes = ((rows, heads, v.shape[-1]), dtype), ((heads, rows), compute)
+    results = [maker.empty(*x) for x in shapes * 2]
+    _run(plan, "attn_jvp", given, options, results, num_threads)
+    return tuple(map(maker.finish, results))
 
 
 def _add_dropout(score, captures, rate, seed, sequence_ids, q, cu_seqlens_q):

@@ -1,4 +1,4 @@
-"""What varlen.attn and varlen.attn_grad mean, written from their definitions and
+"""What varlen.attn, varlen.attn_grad and varlen.attn_jvp mean, written from their definitions and
 independent of the compiler: attention of each sequence on its own, in a precise
 float type.
 
@@ -123,6 +123,24 @@ class Scores:
             for capture, by in zip(self.captures, by_captures)
         ]  # fmt: skip
         return weigh(by_product), sums
+
+    def push_forward(self, products, tproducts, tcaptures):
+        """The tangents of scores, from those of products and of arrays of captures."""
+        if self.score is None or self.score.value is None:
+            return tproducts
+        by_product, *by_captures = self.score.derivatives(
+            products, *self.positions, *self.captures
+        )
+        scores = by_product * tproducts
+        kinds = self.score.captures.values() if tcaptures else ()
+        for of, tangents, place, by in zip(kinds, tcaptures, self.places, by_captures):
+            own = tangents[place]
+            if of.endswith("table"):
+                own = Table(own)
+                scores = scores + sum(part * own(index) for index, part in by)
+            else:
+                scores = scores + by * (own[:, None] if of == "query" else own)
+        return scores
 
     def add(self, dcaptures, sums):
         """Adds what queries give, as pull_back returns it, to the gradients of captures."""
@@ -260,6 +278,32 @@ def plain_gradients(
     )  # fmt: skip
 
 
+def tangents(
+    tq, tk, tv, q, k, v, cu_q, cu_k, *, tsink=None, tcaptures=(), seqused_q=None,
+    seqused_k=None, q_offset=None, sink=None, window=(-1, -1), alignment="bottom_right",
+    scale=None, score=None, captures=(),
+):  # fmt: skip
+    """The golden tangents of (out, lse) along those of q, k, v, sink and captures, in the types
+    of `attention`. Without tcaptures, or a tsink, these are 0."""
+    return _packed_tangents(
+        _Golden(q), tq, tk, tv, q, k, v, cu_q, cu_k, tsink, tcaptures, seqused_q, seqused_k,
+        q_offset, sink, window, alignment, scale, score, captures,
+    )  # fmt: skip
+
+
+def plain_tangents(
+    tq, tk, tv, q, k, v, cu_q, cu_k, *, tsink=None, tcaptures=(), seqused_q=None,
+    seqused_k=None, q_offset=None, sink=None, window=(-1, -1), alignment="bottom_right",
+    scale=None, score=None, captures=(),
+):  # fmt: skip
+    """The same, computed step by step in the inputs' own type as `plain` is: what the forward
+    mode makes of the steps of an attention that is not fused."""
+    return _packed_tangents(
+        _Rounded(q), tq, tk, tv, q, k, v, cu_q, cu_k, tsink, tcaptures, seqused_q, seqused_k,
+        q_offset, sink, window, alignment, scale, score, captures,
+    )  # fmt: skip
+
+
 class _Golden:
     """The steps of a head in a precise type, for some queries of a sequence."""
 
@@ -305,6 +349,21 @@ class _Golden:
 
     def sums(self, dk, dv, dsink, scale):
         return scale * dk, dv, dsink
+
+    def push_forward(self, values, tangents, seen, sink, tsink, scale, scored, tcaptures):
+        """The tangents of out and lse of these queries, for (q, k, v) and their tangents."""
+        (q, k, v), (tq, tk, tv) = values, tangents
+        seen = scored.seen(seen)
+        with np.errstate(invalid="ignore"):
+            products = self.products(q, k, scale)
+            tproducts = self.products(tq, k, scale) + self.products(q, tk, scale)
+            scores, ts = scored.of(products), scored.push_forward(products, tproducts, tcaptures)
+        weights, lse = _softmax(scores, seen, sink)
+        ts = _hidden_as_0(seen, ts)
+        tlse = (weights * ts).sum(axis=1) + _sink_weight(sink, lse) * tsink
+        kept = scored.factors(weights)
+        change = _hidden_as_0(seen, kept * (ts - tlse[:, None]))
+        return _weighted_sum(change, v) + _weighted_sum(kept, tv), tlse
 
 
 class _Rounded:
@@ -365,11 +424,33 @@ class _Rounded:
     def sums(self, dk, dv, dsink, scale):
         return self.factor(self.rounded(dk), scale), self.rounded(dv), self.rounded(dsink)
 
+    def push_forward(self, values, tangents, seen, sink, tsink, scale, scored, tcaptures):
+        (q, k, v), (tq, tk, tv) = values, tangents
+        seen = scored.seen(seen)
+        products = self.products(q, k)
+        ts = self.rounded(self.products(tq, k) + self.products(q, tk))
+        if scored.score is not None:
+            ts = self.rounded(scored.push_forward(products, ts, tcaptures))
+        ts = _hidden_as_0(seen, ts)
+        weights, lse = _softmax(self.scores(products, scored), seen, sink)
+        weights = self.rounded(weights)
+        # As a softmax is differentiated: by what it returned, rounded.
+        tlse = (weights * ts).sum(axis=1) + self.rounded(_sink_weight(sink, lse)) * tsink
+        change = scored.factors(self.rounded(weights * (ts - tlse[:, None])), self.rounded)
+        kept = scored.factors(weights, self.rounded)
+        out = self.rounded(_weighted_sum(_hidden_as_0(seen, change), v))
+        return self.rounded(out + self.rounded(_weighted_sum(kept, tv))), tlse
+
+
+def _sink_weight(sink, lse):
+    """The probability of the sink in each row."""
+    if sink is None or np.isneginf(sink):
+        return np.zeros(lse.shape, lse.dtype)
+    return np.exp(sink - lse)
+
 
 def _sink_gradient(sink, lse, delta, rounded=lambda values: values):
-    if sink is None or np.isneginf(sink):
-        return 0
-    return -(rounded(np.exp(sink - lse)) * delta).sum()
+    return -(rounded(_sink_weight(sink, lse)) * delta).sum()
 
 
 def _by_head(rows, compute):
@@ -458,6 +539,42 @@ def _packed(
                     logit, scale, scored,
                 )  # fmt: skip
     return out, lse
+
+
+def _packed_tangents(
+    steps, tq, tk, tv, q, k, v, cu_q, cu_k, tsink, tcaptures, seqused_q, seqused_k, q_offset,
+    sink, window, alignment, scale, score, captures,
+):  # fmt: skip
+    compute = steps.compute
+    captures = [dtypes.widen(capture, compute) for capture in captures]
+    tcaptures = [dtypes.widen(tangent, compute) for tangent in tcaptures]
+    heads, dim = q.shape[1:]
+    group = heads // k.shape[1]
+    scale = _scale(scale, q, dim, compute)
+    tout, tlse = np.zeros((len(q), heads, v.shape[2]), compute), np.zeros((heads, len(q)), compute)
+    for q0, lq, k0, lk, offset in sequences(cu_q, cu_k, seqused_q, seqused_k, q_offset):
+        seen = visible(lq, lk, window, alignment, offset)
+        parts = list(_parts(lq, seen))
+        queries, keys = slice(q0, q0 + lq), slice(k0, k0 + lk)
+        q_s, tq_s = (steps.factor(_by_head(x[queries], compute), scale) for x in (q, tq))
+        k_s, tk_s = (steps.factor(_by_head(x[keys], compute), scale) for x in (k, tk))
+        v_s, tv_s = (_by_head(x[keys], compute) for x in (v, tv))
+        for h in range(heads):
+            logit = None if sink is None else compute(dtypes.widen(sink)[h])
+            # A sink of -inf has no part in anything, and so has its tangent.
+            has_tangent = tsink is not None and not np.isneginf(logit)
+            tlogit = compute(dtypes.widen(tsink)[h]) if has_tangent else compute(0)
+            kv = h // group
+            for rows, part in parts:
+                scored = Scores(
+                    score, captures, h, q0, rows, keys, part, diagonal(lq, lk, alignment, offset)
+                )
+                tout[queries, h][rows], tlse[h, queries][rows] = steps.push_forward(
+                    (q_s[h, rows], k_s[kv, part], v_s[kv, part]),
+                    (tq_s[h, rows], tk_s[kv, part], tv_s[kv, part]),
+                    seen[rows, part], logit, tlogit, scale, scored, tcaptures,
+                )  # fmt: skip
+    return tout, tlse
 
 
 def _no_keys(q, v, compute):

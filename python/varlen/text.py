@@ -283,21 +283,38 @@ def attn_jvp(
     operands = {key: forward.pop(key) for key in ("q", "k", "v")} | of_rows | forward
     if sink:
         operands["tsink"] = operands["sink"]
-    of_captures = {key: types[key] for key in captures}
+    operands |= {key: types[key] for key in captures}
+    operands |= {f"t{key}": types[key] for key in captures} if wrt_captures else {}
+    return attn_jvp_function(
+        operands, results, window=window, alignment=alignment, scale=scale, same_cu=same_cu,
+        name=name, score=score,
+    )  # fmt: skip
+
+
+def attn_jvp_function(
+    types, results, *, window=(-1, -1), alignment="bottom_right", scale=None, same_cu=False,
+    name="tangents", score=None,
+):  # fmt: skip
+    """The module of `attn_jvp` for the types of operands, by name and in the order of its
+    arguments, and of out and lse. Captures that have no tangent among them are constant."""
+    captures = list(score.captures) if score else []
+    varied = [key for key in captures if f"t{key}" in types]
+    tangents = {f"t{key}": types[f"t{key}"] for key in varied}
+    operands = {key: type for key, type in types.items() if key not in tangents}
     parameters, operation, attributes = _operation(
-        "attn_jvp", operands | of_captures, 8, same_cu, window, alignment, scale, score
+        "attn_jvp", operands, 8, same_cu, window, alignment, scale, score
     )
-    tangents = {f"t{key}": types[key] for key in captures} if wrt_captures else {}
     if tangents:
-        numbers = ", ".join(map(str, range(len(captures))))
+        numbers = ", ".join(str(captures.index(key)) for key in varied)
         attributes += f", wrt_captures = array<i64: {numbers}>"
         operation += f" tcaptures({', '.join(f'%{key}' for key in tangents)})"
         parameters += "".join(
             f',\n    %{key}: {type} {{varlen.name = "{key}"}}' for key, type in tangents.items()
         )
-    results |= {f"t{key}": type for key, type in results.items()}
+    results = results | {f"t{key}": type for key, type in results.items()}
     values = ", ".join(f"%{key}" for key in results)
-    operand_types = [*operands.values(), *tangents.values(), *of_captures.values()]
+    operand_types, capture_types = _split(list(operands.values()), score)
+    operand_types += [*tangents.values(), *capture_types]
     return (
         f"func.func @{name}(\n    {parameters})\n    -> ({_results(results)}) {{\n"
         f"  {values} = {operation} {{{attributes}}}\n"

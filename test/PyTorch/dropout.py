@@ -1,5 +1,5 @@
 # RUN: %python %s
-"""Dropout of varlen_attn: numpy's mask for a seed, gradients by finite differences, seeds from
+"""Dropout of varlen_attn: numpy's mask for a seed, derivatives by finite differences and by a definition, seeds from
 PyTorch's generator, autocast, torch.compile, flash-attn's function, and errors."""
 
 import sys
@@ -7,6 +7,7 @@ import sys
 import numpy
 import torch
 import varlen
+from varlen import scores
 from varlen.torch import flash_attn_varlen_func, varlen_attn
 
 torch.manual_seed(0)
@@ -35,7 +36,8 @@ assert numpy.array_equal(
 small = torch.tensor([0, 3, 7])
 doubles = [torch.randn(7, 2, 3, dtype=torch.float64, requires_grad=True) for _ in range(3)]
 assert torch.autograd.gradcheck(
-    lambda *x: varlen_attn(*x, small, small, dropout_p=0.5, seed=9), doubles, fast_mode=True
+    lambda *x: varlen_attn(*x, small, small, dropout_p=0.5, seed=9), doubles, fast_mode=True,
+    check_forward_ad=True,
 )
 leaf = q.clone().requires_grad_()
 dropped = varlen_attn(leaf, k, v, cu, cu, **given)
@@ -43,6 +45,27 @@ torch.rand(3)
 (first,) = torch.autograd.grad(dropped.sum(), leaf, retain_graph=True)
 (second,) = torch.autograd.grad(dropped.sum(), leaf)
 assert torch.equal(first, second)
+
+# Tangents are those of products and a softmax with that mask.
+words = scores.dropout_words(9, small.numpy(), 2, 7, dtype="float64")
+
+
+def drop(q, k, v):
+    outs = []
+    for first, last in ((0, 3), (3, 7)):
+        rows, places = slice(first, last), numpy.arange(last - first)
+        p = (torch.einsum("ihd,jhd->hij", q[rows], k[rows]) / 3**0.5).softmax(2)
+        factor = scores.dropout(0.5).factor(places[:, None], places, words[:, rows, None])
+        assert 0 < (factor == 0).sum() < factor.size
+        outs.append(torch.einsum("hij,jhd->ihd", p * torch.from_numpy(factor), v[rows]))
+    return torch.cat(outs)
+
+
+tangents = tuple(torch.randn_like(x) for x in doubles)
+plain = tuple(x.detach() for x in doubles)
+pushed = torch.func.jvp(lambda *x: varlen_attn(*x, small, small, dropout_p=0.5, seed=9), plain, tangents)
+for x, y in zip(pushed, torch.func.jvp(drop, plain, tangents), strict=True):
+    assert torch.allclose(x, y, rtol=1e-12, atol=1e-12)
 
 # Without a seed it is drawn from the generator: other masks in turn, and the same ones again.
 torch.manual_seed(3)
