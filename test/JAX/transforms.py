@@ -143,6 +143,5 @@ with jax.enable_x64(), jax.default_device(jax.devices("cpu")[0]):
 # What is not offered says so.
 words = "second derivatives are not offered"
 first = jax.grad(lambda q: varlen_attn(q, k, v, cu).sum())
-raises(NotImplementedError, words, jax.grad(lambda q: first(q).sum()), q)
-raises(NotImplementedError, words, jax.jit(jax.jacfwd(first)), q)
-raises(TypeError, "forward-mode", jax.jvp, lambda q: varlen_attn(q, k, v, cu), (q,), (q,))
+for second in (jax.grad(lambda q: first(q).sum()), jax.jacfwd(first), jax.jit(jax.jacfwd(first))):
+    raises(NotImplementedError, words, second, q)

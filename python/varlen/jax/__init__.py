@@ -1,10 +1,10 @@
-"""Packed attention for JAX, forward and backward.
+"""Packed attention for JAX, with its derivatives.
 
     from varlen.jax import varlen_attn
 
     out = varlen_attn(q, k, v, cu_seqlens, is_causal=True)
 
-under jit, grad, vmap and shard_map, and on arrays that are sharded over heads. Kernels
+under jit, grad, jvp, vmap and shard_map, and on arrays that are sharded over heads. Kernels
 are compiled when a function is traced for the first time with some dtypes, heads,
 head_dims and mask; other lengths compile nothing. docs/jax.md says more.
 """

@@ -9,10 +9,11 @@ from typing import Any
 import jax
 from jax import numpy as jnp
 
-from .._attention import add_captures, order_of
+from .._attention import add_captures
 from .._options import read_options, show
 from ..scores import Score
-from ._operation import Operation, build
+from . import _derivatives  # noqa: F401  # registers them
+from ._operation import apply
 
 
 def varlen_attn(
@@ -42,8 +43,8 @@ def varlen_attn(
     """Attention over sequences of different lengths that are packed without padding.
 
     Rows of sequence s are cu_seqlens[s] to cu_seqlens[s + 1] - 1. It can be traced,
-    differentiated in reverse mode (out and lse by q, k, v, sink and captures), batched,
-    and partitioned over heads. It runs on CPUs and on CUDA devices.
+    differentiated (out and lse by q, k, v, sink and captures), batched, and partitioned
+    over heads. It runs on CPUs and on CUDA devices.
 
     Args:
         q: (Tq, Hq, D), of float16, bfloat16, float32 or float64.
@@ -89,7 +90,8 @@ def varlen_attn(
         jax.errors.JaxRuntimeError: cu_seqlens or a block_table that are not valid; where results
             are waited for. The message has the index and the value. On CUDA results are NaN,
             and `varlen.jax.check` raises it.
-        NotImplementedError: second derivatives, and those of keys in pages.
+        NotImplementedError: second derivatives, those of keys in pages, and on CUDA devices
+            the forward mode.
     """
     if isinstance(scale, jax.Array):
         raise TypeError(
@@ -117,7 +119,7 @@ def varlen_attn(
     given = {
         name: x if isinstance(x, jax.Array) else as_array(name, x) for name, x in given.items()
     }
-    return _differentiable(options, return_lse)(given)
+    return _compile(options, return_lse)(given)
 
 
 _REQUIRED = ("q", "k", "v", "cu_seqlens_q")
@@ -135,55 +137,16 @@ def as_array(name, x):
 
 
 @functools.cache
-def _differentiable(options, return_lse):
-    """The function of operands, by name, with a rule for its gradients."""
-    attn, attn_grad = (_apply(name, options) for name in ("attn", "attn_grad"))
+def _compile(options, return_lse):
+    """The function of operands by name. Compiled, so that a call that is not traced costs
+    little."""
 
-    def pick(results):
-        return (results["out"], results["lse"]) if return_lse else results["out"]
-
-    def forward(given):
-        if "block_table" in given:
-            raise NotImplementedError("varlen_attn: keys in pages, by a block_table, have no gradient")
-        results = attn(given)
-        return pick(results), (given, results)
-
-    def backward(residuals, cotangents):
-        given, results = residuals
-        cotangents = cotangents if return_lse else (cotangents,)
-        cotangents = dict(zip(("dout", "dlse"), cotangents))
-        gradients = attn_grad({**given, **results, **cotangents})
-        return ({name: gradients.get(f"d{name}") for name in given},)
-
-    attend = jax.custom_vjp(lambda given: pick(attn(given)))
-    attend.defvjp(forward, backward)
-
-    # Compiled, so that a call that is not traced costs little.
     @jax.jit
     def varlen_attn(given):
-        return attend(_vary_alike(given))
+        results = apply("attn", _vary_alike(given), options)
+        return (results["out"], results["lse"]) if return_lse else results["out"]
 
     return varlen_attn
-
-
-def _apply(name, options):
-    """The function of operands by name, with results by name, which has no derivatives
-    of its own."""
-
-    @jax.custom_jvp
-    def apply(given):
-        score = options[-1]
-        order = order_of(name, score.captures if score else ())
-        names = tuple(operand for operand in order if operand in given)
-        operation = Operation(name, names, options)
-        results = build(operation)(*(given[operand] for operand in names))
-        return dict(zip(operation.results, results))
-
-    @apply.defjvp
-    def refuse(primals, tangents):
-        raise NotImplementedError("varlen_attn: second derivatives are not offered")
-
-    return apply
 
 
 def _vary_alike(given):

@@ -14,7 +14,7 @@ from .._extents import check_extents
 from . import _ffi
 
 # Operands that every custom call has. Others are named by its attribute `operands`.
-_NUM_REQUIRED = {"attn": 5, "attn_grad": 8}
+_NUM_REQUIRED = {"attn": 5, "attn_grad": 8, "attn_jvp": 8}
 _ELEMENTS = {name: element for element, name in COMMON_NAMES.items()}
 _DLPACK = {element: kind for kind, element in reversed(ELEMENTS.items())}
 # XLA aligns its buffers to fewer bytes than kernels want of a workspace; the handler takes the
@@ -97,8 +97,9 @@ def _workspace_size(launcher, types):
     return launcher.workspace_size(tensors)
 
 
-def prepare(operation, operands, options):
-    """The text of a function for operands, by name. Raises what is wrong with them."""
+def prepare(operation, operands, options, compiles=True):
+    """The text of a function for operands, by name. Raises what is wrong with them, which the
+    compiler says in part, unless that is left to where the call is lowered."""
     descriptions = {}
     for name, array in operands.items():
         element = _ELEMENTS.get(str(array.dtype))
@@ -110,7 +111,8 @@ def prepare(operation, operands, options):
     source = _attention.make_source(operation, descriptions, *options)
     captures = options[-1].captures if options[-1] else {}
     check_extents({name: x.shape for name, x in descriptions.items()}, captures)
-    _ffi.provide(source, descriptions["q"].element)
+    if compiles:
+        _ffi.provide(source, descriptions["q"].element)
     return source
 
 

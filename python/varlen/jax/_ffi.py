@@ -15,8 +15,8 @@ _PLATFORMS = {
     "cpu": ("varlenXLA", "varlen.function", ("Instantiate", "Execute")),
     "CUDA": ("varlenXLACUDA", "varlen.launcher", ("Instantiate", "Initialize", "Execute")),
 }
-# Custom calls of both names run the function of their attribute `source`.
-TARGETS = {"attn": "varlen.attn", "attn_grad": "varlen.attn_grad"}
+# Custom calls of all names run the function of their attribute `source`.
+TARGETS = {name: f"varlen.{name}" for name in ("attn", "attn_grad", "attn_jvp")}
 
 
 def _load():

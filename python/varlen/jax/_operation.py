@@ -1,5 +1,5 @@
-"""One attention, or its gradients, as a function of arrays that JAX can batch and
-partition."""
+"""An attention, or a derivative of one, as a primitive of JAX that can be batched and
+partitioned. `_derivatives` has its derivatives."""
 
 import functools
 import math
@@ -7,7 +7,11 @@ from typing import NamedTuple
 
 import jax
 from jax import numpy as jnp
+from jax.api_util import debug_info
 from jax.experimental.custom_partitioning import custom_partitioning
+from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
+from jax.extend.linear_util import wrap_init
+from jax.interpreters import batching, mlir, partial_eval
 from jax.sharding import NamedSharding, PartitionSpec
 
 from .._attention import order_of
@@ -17,10 +21,18 @@ from . import _custom_call
 
 
 class Operation(NamedTuple):
-    """What a custom call computes."""
+    """What is computed:
 
-    name: str  # attn, attn_grad
-    operands: tuple[str, ...]  # in the op's order
+    attn: out and lse.
+    attn_grad: the gradient by each operand of attn that has one, from dout, dlse, out and lse.
+    attn_jvp: out, lse and their tangents, from those of operands.
+    attn_tangents: the tangents alone, a linear function of those of operands. out and lse are
+        operands that only its transpose, attn_grad, reads.
+
+    A dlse and a tangent that are not there are 0."""
+
+    name: str
+    operands: tuple[str, ...]  # in order
     options: tuple  # window, chunk, alignment, scale, score
 
     @property
@@ -29,11 +41,23 @@ class Operation(NamedTuple):
         return score.captures if score else {}
 
     @property
+    def differentiable(self):
+        """The operands of attn that have derivatives."""
+        return *(name for name in ("q", "k", "v", "sink") if name in self.operands), *self.captures
+
+    @property
     def results(self):
-        if self.name == "attn":
-            return "out", "lse"
-        names = *(name for name in ("q", "k", "v", "sink") if name in self.operands), *self.captures
-        return tuple(f"d{name}" for name in names)
+        if self.name == "attn_grad":
+            return tuple(f"d{name}" for name in self.differentiable)
+        names = "out", "lse", "tout", "tlse"
+        return {"attn": names[:2], "attn_jvp": names, "attn_tangents": names[2:]}[self.name]
+
+    @property
+    def tangents(self):
+        """The operands that are tangents."""
+        if self.name not in ("attn_jvp", "attn_tangents"):
+            return ()
+        return tuple(x for name in self.differentiable if (x := f"t{name}") in self.operands)
 
     def axes(self, name):
         """Names of the axes of an operand or a result. Heads may be split: what a kv head and
@@ -47,29 +71,99 @@ class Operation(NamedTuple):
         return any(axis in HEADS for axis in self.axes(name))
 
 
+# Its parameters: the operation, and the jaxpr of its call, in which JAX finds that the call is
+# partitioned.
+attn_p = Primitive("varlen_attn")
+attn_p.multiple_results = True
+
+
+def apply(name, given, options):
+    """The results, by name, of an operation on operands by name."""
+    operation = make_operation(name, given, options)
+    results = _bind(operation, *(given[x] for x in operation.operands))
+    return dict(zip(operation.results, results))
+
+
+def make_operation(name, given, options):
+    """The operation for operands of these names."""
+    score = options[-1]
+    order = *order_of(_CALLS[name], score.captures if score else ()), "out", "lse"
+    return Operation(name, tuple(dict.fromkeys(x for x in order if x in given)), options)
+
+
+# The op that computes it.
+_CALLS = {"attn": "attn", "attn_grad": "attn_grad", "attn_jvp": "attn_jvp", "attn_tangents": "attn_jvp"}
+
+
+def _bind(operation, *arrays):
+    return attn_p.bind(*arrays, **make_parameters(operation, map(jax.typeof, arrays)))
+
+
+def make_parameters(operation, types):
+    """The primitive's, for types of operands. Raises what is wrong with these."""
+    types = tuple(types)
+    call = _partition_call(operation)
+    info = debug_info("varlen_attn", call, types, {})
+    jaxpr, _, consts = partial_eval.trace_to_jaxpr_dynamic(wrap_init(call, debug_info=info), types)
+    return {"operation": operation, "call": ClosedJaxpr(jaxpr, consts)}
+
+
+@attn_p.def_impl
+def _run(*arrays, operation, call):
+    """Under jax.disable_jit."""
+    with jax.disable_jit(False):
+        return jax.jit(functools.partial(_bind, operation))(*arrays)
+
+
+@attn_p.def_abstract_eval
+def _infer_types(*types, operation, call):
+    return call.out_avals
+
+
+mlir.register_lowering(
+    attn_p,
+    mlir.lower_fun(lambda *arrays, operation, call: jaxpr_as_fun(call)(*arrays), multiple_results=True),
+)
+
+
 @functools.cache
-def build(operation):
+def _partition_call(operation):
     """The function of the operation's operands that returns a tuple of its results."""
     partitioned = custom_partitioning(functools.partial(_call, operation))
     partitioned.def_partition(
         functools.partial(_partition, operation),
         sharding_rule=functools.partial(_make_sharding_rule, operation),
     )
-    batched = jax.custom_batching.custom_vmap(lambda *arrays: partitioned(*arrays))
-    batched.def_vmap(functools.partial(_batch, operation))
-    return batched
+    return partitioned
+
+
+def _complete(operation, given):
+    """The name of the op and its operands by name: rows that have no tangent get one of zeros,
+    and what only transposes read is left out."""
+    name = _CALLS[operation.name]
+    if name != "attn_jvp":
+        return name, given
+    zeros = {f"t{x}": jnp.zeros_like(given[x]) for x in ("q", "k", "v") if f"t{x}" not in given}
+    given = given | zeros
+    return name, {x: given[x] for x in order_of(name, operation.captures) if x in given}
 
 
 def _call(operation, *arrays):
     given = dict(zip(operation.operands, arrays, strict=True))
-    source = _custom_call.prepare(operation.name, given, operation.options)
-    results = _result_types(operation, given)
-    return tuple(_custom_call.call(operation.name, source, given, operation.options, results))
+    name, operands = _complete(operation, given)
+    # attn has had the same operands, and for gradients no tangents are computed.
+    compiles = name != "attn_jvp"
+    source = _custom_call.prepare(name, operands, operation.options, compiles)
+    given = {name: jax.typeof(x) for name, x in given.items()}
+    types = _result_types(operation, given)
+    if operation.name == "attn_tangents":
+        types = _result_types(operation._replace(name="attn"), given) + types
+    results = _custom_call.call(name, source, operands, operation.options, types)
+    return tuple(results[-len(operation.results) :])
 
 
-def _result_types(operation, given):
-    """Types of the results for operands, by name."""
-    types = {name: jax.typeof(array) for name, array in given.items()}
+def _result_types(operation, types):
+    """Types of the results for those of operands, by name."""
     if operation.name == "attn_grad":
         return [types[name[1:]] for name in operation.results]
     q, v = types["q"], types["v"]
@@ -81,10 +175,9 @@ def _result_types(operation, given):
         sharding = NamedSharding(mesh, PartitionSpec(*spec))
         return q.update(shape=shape, dtype=dtype, weak_type=False, sharding=sharding)
 
-    return [
-        of((rows, heads, v.shape[-1]), q.dtype, part, split, None),
-        of((heads, rows), _accumulation_type(q.dtype), split, part),
-    ]
+    out = of((rows, heads, v.shape[-1]), q.dtype, part, split, None)
+    lse = of((heads, rows), _accumulation_type(q.dtype), split, part)
+    return [out if name.endswith("out") else lse for name in operation.results]
 
 
 def _accumulation_type(dtype):
@@ -198,8 +291,7 @@ def _call_with_some_rows(operation, split, scattered, total, *arrays):
     first = jax.lax.axis_index(split.rows).astype(given["cu_seqlens_q"].dtype) * rows
     is_top_left = operation.options[2] == "top_left"
     given |= take_row_range(jnp, given, first, rows, total, is_top_left=is_top_left)
-    order = order_of(operation.name, operation.captures)
-    local = operation._replace(operands=tuple(name for name in order if name in given))
+    local = make_operation(operation.name, given, operation.options)
     given = [given[name] for name in local.operands]
     if split.shares_heads:
         results = _call_with_shared_head(local, split, *given)
@@ -227,7 +319,7 @@ def _call_with_shared_head(operation, split, *arrays):
     axis = _find_heads(given["k"])
     kv_heads = given["k"].shape[axis]
     head = jax.lax.axis_index(split.heads) // (split.head_devices // kv_heads)
-    for name in ("k", "v"):
+    for name in {"k", "v", "tk", "tv"}.intersection(given):
         given[name] = jax.lax.dynamic_slice_in_dim(given[name], head, 1, axis=axis)
     results = dict(zip(operation.results, _call(operation, *given.values())))
     for name in ("dk", "dv") if operation.name == "attn_grad" else ():
@@ -241,14 +333,37 @@ def _call_with_shared_head(operation, split, *arrays):
 # Batching.
 
 
-def _batch(operation, size, is_batched, *arrays):
-    batched = dict(zip(operation.operands, is_batched))
-    given = dict(zip(operation.operands, arrays))
+def _batch(arrays, axes, *, operation, call):
+    batched = {name: axis is not None for name, axis in zip(operation.operands, axes)}
+    given = {
+        name: x if axis is None else jnp.moveaxis(x, axis, 0)
+        for name, x, axis in zip(operation.operands, arrays, axes)
+    }
+    size = next(x.shape[0] for name, x in given.items() if batched[name])
     if size == 0:
-        return _batch_nothing(operation, batched, given)
-    if any(batched[name] for name in given if not operation.has_heads(name)):
-        return _batch_one_by_one(operation, size, batched, given)
-    return _batch_as_heads(operation, size, batched, given)
+        results = _batch_nothing(operation, batched, given)
+    elif any(batched[name] for name in given if not operation.has_heads(name)):
+        results = _batch_one_by_one(operation, batched, given)
+    else:
+        results = _batch_as_heads(operation, size, batched, given)
+    results, mapped = dict(zip(operation.results, results)), dict.fromkeys(operation.results, 0)
+    if operation.name == "attn_jvp" and not any(
+        batched[name] for name in given if name not in operation.tangents
+    ):
+        # Values, which depend on no tangent, are those of every example.
+        values = {name: results[name][0] for name in ("out", "lse")} if size else apply(
+            "attn", _without_tangents(operation, given), operation.options
+        )  # fmt: skip
+        results |= values
+        mapped |= dict.fromkeys(values)
+    return list(results.values()), list(mapped.values())
+
+
+batching.primitive_batchers[attn_p] = _batch
+
+
+def _without_tangents(operation, given):
+    return {name: x for name, x in given.items() if name not in operation.tangents}
 
 
 def _batch_nothing(operation, batched, given):
@@ -257,19 +372,17 @@ def _batch_nothing(operation, batched, given):
         jax.ShapeDtypeStruct(x.shape[1:] if batched[name] else x.shape, x.dtype)
         for name, x in given.items()
     ]
-    types = jax.eval_shape(build(operation), *example)
-    return tuple(jnp.zeros((0, *x.shape), x.dtype) for x in types), (True,) * len(types)
+    types = jax.eval_shape(functools.partial(_bind, operation), *example)
+    return [jnp.zeros((0, *x.shape), x.dtype) for x in types]
 
 
-def _batch_one_by_one(operation, size, batched, given):
+def _batch_one_by_one(operation, batched, given):
     """Sequences differ: there is a call for each."""
-    call = build(operation)
 
     def one(own):
-        return call(*(own.get(name, array) for name, array in given.items()))
+        return _bind(operation, *(own.get(name, array) for name, array in given.items()))
 
-    results = jax.lax.map(one, {name: x for name, x in given.items() if batched[name]})
-    return results, (True,) * len(results)
+    return jax.lax.map(one, {name: x for name, x in given.items() if batched[name]})
 
 
 def _batch_as_heads(operation, size, batched, given):
@@ -281,11 +394,10 @@ def _batch_as_heads(operation, size, batched, given):
                 array = jnp.broadcast_to(array, (size, *array.shape))
             array = _merge_heads(operation, name, array)
         arrays.append(array)
-    results = [
+    return [
         _split_heads(operation, name, array, size)
-        for name, array in zip(operation.results, build(operation)(*arrays))
+        for name, array in zip(operation.results, _bind(operation, *arrays))
     ]
-    return tuple(results), (True,) * len(results)
 
 
 def _head_axis(operation, name):
