@@ -162,6 +162,48 @@ static bool isLocal(memref::AllocOp alloc,
   return true;
 }
 
+/// Whether something frees the buffer, or what may be it. Every memref that
+/// follows from one is taken for it.
+static bool isFreed(memref::AllocOp alloc) {
+  llvm::SetVector<Value> values;
+  values.insert(alloc.getResult());
+  auto add = [&](ValueRange range) {
+    for (Value value : range)
+      if (isa<BaseMemRefType>(value.getType()))
+        values.insert(value);
+  };
+  for (unsigned i = 0; i < values.size(); ++i)
+    for (Operation *user : values[i].getUsers()) {
+      if (isa<memref::DeallocOp>(user))
+        return true;
+      Operation *branch =
+          user->hasTrait<OpTrait::IsTerminator>() ? user->getParentOp() : user;
+      add(branch->getResults());
+      for (Region &region : branch->getRegions())
+        if (!region.empty() && isa<RegionBranchOpInterface>(branch))
+          add(region.getArguments());
+    }
+  return false;
+}
+
+/// Has a buffer that stays on the heap freed, once for each time that it is
+/// allocated: where its region ends, if nothing outlives that.
+static LogicalResult freeHeapAlloc(memref::AllocOp alloc) {
+  SmallVector<memref::DeallocOp> deallocs;
+  if (isLocal(alloc, deallocs)) {
+    if (deallocs.empty()) {
+      OpBuilder b(alloc->getBlock()->getTerminator());
+      memref::DeallocOp::create(b, alloc.getLoc(), alloc);
+    }
+    return success();
+  }
+  if (isFreed(alloc))
+    return success();
+  return alloc.emitOpError(
+      "expected a deallocation of a buffer of a work tile that outlives its "
+      "region, as memory would grow with each tile, got none");
+}
+
 /// Decides which buffers of the body live in the workspace and removes their
 /// deallocations. Buffers of static size come first. All sizes that are known
 /// are within what 64 bits count.
@@ -186,6 +228,8 @@ FailureOr<SmallVector<Slice>> Outliner::planWorkspace(scf::ForallOp forall) {
     else if (!isLocal(alloc, deallocs))
       reason = "it outlives the region it is allocated in";
     if (!reason.empty()) {
+      if (failed(freeHeapAlloc(alloc)))
+        return WalkResult::interrupt();
       alloc.emitRemark() << "allocated on the heap in every work tile: "
                          << reason;
       ++numHeapAllocs;

@@ -51,3 +51,22 @@ func.func @huge_sum(%n: index, %x: i8) {
   }
   return
 }
+
+// -----
+
+// What outlives its region, and nothing frees, would be one more with each tile.
+
+func.func @never_freed(%n: index, %x: f32) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.forall (%i) in (%n) {
+    %a = memref.alloc() : memref<4xf32>
+    %r = scf.for %j = %c0 to %n step %c1 iter_args(%last = %a) -> (memref<4xf32>) {
+      // expected-error @below {{'memref.alloc' op expected a deallocation of a buffer of a work tile that outlives its region, as memory would grow with each tile, got none}}
+      %b = memref.alloc() : memref<4xf32>
+      scf.yield %b : memref<4xf32>
+    }
+    memref.store %x, %r[%c0] : memref<4xf32>
+  }
+  return
+}

@@ -298,7 +298,9 @@ def VarlenOutlineWork : Pass<"varlen-outline-work", "::mlir::ModuleOp"> {
     of the region it is allocated in), is a slice of the workspace, 64-byte
     aligned and apart from all others; its deallocation is gone. A workspace of
     more than 2^62 bytes, also where 64 bits do not count them, is one of 2^62,
-    for which the runtime finds no memory. Other allocations stay, with a remark.
+    for which the runtime finds no memory. Other allocations stay, with a remark, and
+    are freed where the region that they are in ends; one that outlives it, and that
+    nothing frees, is an error, as memory would grow with each iteration.
 
     *Numerics*: none.
 
