@@ -7,15 +7,14 @@ import argparse
 import datetime
 import itertools
 import os
-import tempfile
 import warnings
 from functools import partial
 
 import torch
 import torch.distributed as dist
-import torch.multiprocessing
 from device import NAME, ON_CUDA
 from packed import fails
+from ranks import run_ranks
 
 from varlen import context_parallel as plans
 from varlen import scores
@@ -300,13 +299,7 @@ def work(rank, path, processes, is_whole, sizes):
         BACKEND, init_method=f"file://{path}", rank=rank, world_size=processes, timeout=timeout
     )
     groups = {n: dist.new_group(range(n)) for n in range(1, processes + 1) if n <= 4 or n == 8}
-    # The first one compiles what others then find on the disk.
-    if rank:
-        dist.barrier()
-    cases = make_cases(is_whole)
-    if not rank:
-        dist.barrier()
-    check_values(groups, cases, is_whole, sizes)
+    check_values(groups, make_cases(is_whole), is_whole, sizes)
     if rank < 4:
         check_shards(groups[min(4, processes)])
     if rank < 3:
@@ -332,9 +325,4 @@ if __name__ == "__main__":
         help="of groups whose masks are tried",
     )  # fmt: skip
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        torch.multiprocessing.spawn(
-            work,
-            (os.path.join(folder, "store"), arguments.processes, arguments.whole, arguments.sizes),
-            nprocs=arguments.processes,
-        )  # fmt: skip
+    run_ranks(arguments.processes, work, arguments.processes, arguments.whole, arguments.sizes)

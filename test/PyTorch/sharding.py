@@ -2,15 +2,12 @@
 """DTensors: two processes have half of the heads each, with the bits of one that has all; or rows,
 as many as they have."""
 
-import os
-import tempfile
-
 import torch
 import torch.distributed as dist
-import torch.multiprocessing
 from device import ON_CUDA, skip
 from packed import fails, offsets
 from paged import to_pages
+from ranks import run_ranks
 from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -207,5 +204,4 @@ def work(rank, path):
 if __name__ == "__main__":
     if ON_CUDA and torch.cuda.device_count() < PROCESSES:
         skip(f"expected {PROCESSES} GPUs, got {torch.cuda.device_count()}")
-    with tempfile.TemporaryDirectory() as folder:
-        torch.multiprocessing.spawn(work, (os.path.join(folder, "store"),), nprocs=PROCESSES)
+    run_ranks(PROCESSES, work)
