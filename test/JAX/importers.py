@@ -2,9 +2,10 @@
 # RUN: %python %s %t
 # RUN: %python %s %t --load
 # RUN: %if long %{ %python %s %t --whole %}
-"""What JAX lowers is imported and computes the same: every score of the library, every
-option, out, lse and all gradients. Exported functions with scores run in a process that has
-made no such score. `make check-all` takes all options with every score."""
+"""What JAX lowers is imported and computes the same: every option, each kind of capture, out, lse
+and all gradients; each score of the library is imported as it is written. Exported functions with
+scores run in a process that has made no such score. `make check-all` takes all options with every
+score."""
 
 import argparse
 import pathlib
@@ -15,7 +16,7 @@ import jax
 import numpy as np
 from imported import Case
 from jax import export
-from jax_cases import check, function
+from jax_cases import check, check_scores, function
 
 from varlen import scores
 
@@ -60,6 +61,7 @@ def main():
     cases = imported.grid(arguments.whole)
     for case in cases:
         check(case, rng)
+    check_scores()
     print(f"{len(cases)} cases")
 
 

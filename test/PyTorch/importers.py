@@ -1,10 +1,11 @@
 # RUN: %python %s %t
 # RUN: %python %s %t --load
 # RUN: %if long %{ %python %s %t --whole %}
-"""What torch.export has of the operators is imported and computes the same: every score of the
-library, every option, results and all gradients. Programs with scores run in a process that
-has made no such score, and modules with scores pickle. `make check-all` takes all options with
-every score. With torch-mlir in the environment modules are what it makes."""
+"""What torch.export has of the operators is imported and computes the same: every option, each
+kind of capture, results and all gradients; each score of the library is imported as it is
+written. Programs with scores run in a process that has made no such score, and modules with
+scores pickle. `make check-all` takes all options with every score. With torch-mlir in the
+environment modules are what it makes."""
 
 import argparse
 import copy
@@ -16,7 +17,7 @@ import imported
 import numpy as np
 import torch
 import torch_text
-from torch_cases import check, is_offered
+from torch_cases import check, check_scores, is_offered
 
 import varlen
 from varlen import scores
@@ -114,6 +115,7 @@ def main():
     cases = [case for case in imported.grid(arguments.whole) if is_offered(case)]
     for case in cases:
         check(case, rng)
+    check_scores()
     maker = "torch-mlir" if torch_text.HAS_TORCH_MLIR else "the test itself: torch-mlir is not installed"
     print(f"{len(cases)} cases, modules by {maker}")
 

@@ -51,3 +51,24 @@ def check(case, rng):
     got = imported.run(module, [np.asarray(x) for x in arrays])
     imported.check(str(case), case.element, got, jax.jit(function(case))(*arguments))
     return text
+
+
+def check_scores():
+    """That each score of the library is imported as it is written."""
+    q, k, v = (np.zeros((6, heads, 16), np.float32) for heads in (4, 2, 2))
+    extents = {"heads": 4, "rows": 6, "kv_rows": 6, "entries": 8}
+    captures = [
+        [np.zeros(shape, np.float32) for shape in imported.captures_of(score, extents).values()]
+        for score in imported.SCORES
+    ]
+
+    def attend(q, k, v, cu, captures):
+        return [
+            varlen_attn(q, k, v, cu, score=score, captures=own)
+            for score, own in zip(imported.SCORES, captures)
+        ]
+
+    lowered = jax.jit(attend).lower(q, k, v, np.array([0, 6], np.int32), captures)
+    text = lowered.compiler_ir("stablehlo").operation.get_asm(print_generic_op_form=True)
+    # As they come: what inlines a function simplifies it.
+    imported.check_scores(imported.import_module(text, "varlen-import-stablehlo"))

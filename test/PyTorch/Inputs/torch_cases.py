@@ -64,3 +64,28 @@ def check(case, rng):
     text = torch_text.to_builtin(imported.import_module(text, "varlen-import-torch"))
     got = imported.run(text, [to_numpy(x) for x in arguments])
     imported.check(str(case), case.element, got, [to_numpy(x) for x in module(*arguments)])
+
+
+class Scored(torch.nn.Module):
+    """An attention with each score, of captures in the order of the scores."""
+
+    def forward(self, q, k, v, cu, *captures):
+        results, rest = [], list(captures)
+        for score in imported.SCORES:
+            own, rest = rest[: len(score.captures)], rest[len(score.captures) :]
+            results += ops.attn(q, k, v, cu, cu, score=score.written("f32"), captures=own)
+        return tuple(results)
+
+
+def check_scores():
+    """That each score of the library is imported as it is written."""
+    q, k, v = torch.zeros(6, 4, 16), torch.zeros(6, 2, 16), torch.zeros(6, 2, 16)
+    extents = {"heads": 4, "rows": 6, "kv_rows": 6, "entries": 8}
+    captures = [
+        torch.zeros(shape)
+        for score in imported.SCORES
+        for shape in imported.captures_of(score, extents).values()
+    ]
+    arguments = q, k, v, torch.tensor([0, 6], dtype=torch.int32), *captures
+    text = torch_text.write(torch.export.export(Scored(), arguments, strict=False))
+    imported.check_scores(imported.import_module(text, "varlen-import-torch"))

@@ -4,6 +4,7 @@ option, and how an imported module is run."""
 import dataclasses
 import os
 import pathlib
+import re
 import subprocess
 
 import numpy as np
@@ -78,13 +79,69 @@ OPTIONS = [
 ]  # fmt: skip
 
 
+# Each value of a parameter once: importers read one parameter after the other.
+_SAMPLE = [
+    {"chunk": 4, "alignment": "top_left"},
+    {"window": (-1, 0), "q_offset": True, "kv_heads": 4, "element": "bf16"},
+    {"window": (3, 2), "sink": True, "seqused_q": True, "element": "f64"},
+    {"window": (2, -1), "v_head_dim": 16, "scale": 0.1, "lse": False},
+    {"chunk": 3, "kv_heads": 1, "seqused_k": True, "element": "f16"},
+    {}, OPTIONS[-1],
+]  # fmt: skip
+
+
+def _kinds(score):
+    """What a capture may be of, for those of a score; a score may have none."""
+    return set(score.captures.values()) or {None}
+
+
+def _sample_scores():
+    """Scores with each kind of capture."""
+    wanted = {None, *scores.CAPTURES}
+    for score in SCORES:
+        if wanted & _kinds(score):
+            wanted -= _kinds(score)
+            yield score
+    assert not wanted, wanted
+
+
 def grid(whole):
-    """All options with every score; of a sample each option and each score once."""
+    """All options with every score; of a sample each value of an option and each kind of capture."""
     if whole:
         return [Case(score, **options) for score in (None, *SCORES) for options in OPTIONS]
-    count = max(len(SCORES), len(OPTIONS))
-    pairs = [(SCORES[i % len(SCORES)], OPTIONS[i % len(OPTIONS)]) for i in range(count)]
-    return [Case(), *(Case(score, **options) for score, options in pairs)]
+    some = list(_sample_scores())
+    return [Case(), *(Case(some[i % len(some)], **options) for i, options in enumerate(_SAMPLE))]
+
+
+def captures_of(score, extents):
+    """Shapes of the captures of a score by their names."""
+    return {
+        name: tuple(extents[extent] for extent in scores.CAPTURES[of])
+        for name, of in (score.captures.items() if score else ())
+    }
+
+
+def check_scores(text):
+    """That the attentions of an imported module, in f32, have all SCORES, in their order."""
+    written = "\n".join(
+        varlen.text.attn(dtype="f32", heads=4, kv_heads=2, head_dim=16, score=score, name=f"f{i}")
+        for i, score in enumerate(SCORES)
+    )
+    got, wanted = _regions(text), _regions(import_module(written, ""))
+    assert len(got) == len(wanted) == len(SCORES), (len(got), len(wanted))
+    for score, ours, theirs in zip(SCORES, got, wanted):
+        assert ours == theirs, f"{score.name}:\n{ours}\nwanted\n{theirs}"
+
+
+def _regions(text):
+    """The score regions of a module, with the values of each numbered by itself."""
+
+    def number(region):
+        names = {}
+        return re.sub(r"%\w+", lambda found: names.setdefault(found[0], f"%{len(names)}"), region)
+
+    found = re.findall(r"varlen\.attn [^\n]* score (\(.*?varlen\.yield [^\n]*)", text, re.S)
+    return [number(region) for region in found]
 
 
 def operands(case, rng):
@@ -106,8 +163,7 @@ def operands(case, rng):
     if case.sink:
         given["sink"] = rng.standard_normal(case.heads).astype(wide)
     extents = {"heads": case.heads, "rows": rows, "kv_rows": kv_rows, "entries": ENTRIES}
-    for name, of in (case.score.captures if case.score else {}).items():
-        shape = [extents[extent] for extent in scores.CAPTURES[of]]
+    for name, shape in captures_of(case.score, extents).items():
         x = rng.uniform(0.1, 1.5, shape)
         if name in ("begin", "end", "prefix"):
             x = np.floor(6 * x + 6 * (name == "end")) - 1.5
@@ -156,4 +212,7 @@ def check(label, element, got, wanted):
         assert error <= allowed, f"{label}: result {i}: error {error:.2e}, allowed {allowed:.2e}"
 
 
-__all__ = ["NUMPY_TYPES", "SCORES", "Case", "check", "grid", "import_module", "operands", "run"]
+__all__ = [
+    "NUMPY_TYPES", "SCORES", "Case", "captures_of", "check", "check_scores", "grid", "import_module",
+    "operands", "run",
+]  # fmt: skip
