@@ -2,8 +2,9 @@
 """FlashAttention's parameters of variable-length attention, end to end.
 
 Every group of Inputs/parameters.py goes as text through varlen-run; the result,
-or with --gradients each gradient, must be as close to the golden one as the rule
-of python/varlen/tolerance.py has it (see Inputs/harness.py, Inputs/attn_gradients.py).
+or with --gradients each gradient, with --tangents each tangent, must be as close to the
+golden one as the rule of python/varlen/tolerance.py has it (see Inputs/harness.py,
+Inputs/attn_gradients.py, Inputs/attn_tangents.py).
 `make conformance` runs all groups on the CPU,
 `make conformance DEVICE=sim:sm_80` those that a GPU has kernels for in the
 executor; as a test this runs a sample in which every value of every parameter
@@ -11,8 +12,10 @@ occurs.
 """
 # RUN: %python %s --build %varlen-build --sample | FileCheck %s
 # RUN: %python %s --build %varlen-build --sample --gradients | FileCheck %s
+# RUN: %python %s --build %varlen-build --sample --tangents | FileCheck %s
 # RUN: %if long %{ %python %s --build %varlen-build --part=1/20 | FileCheck %s %}
 # RUN: %if long %{ %python %s --build %varlen-build --part=2/20 --gradients | FileCheck %s %}
+# RUN: %if long %{ %python %s --build %varlen-build --part=3/20 --tangents | FileCheck %s %}
 # CHECK: {{[1-9][0-9]*}} groups, 0 failed
 
 import argparse
@@ -32,11 +35,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "test/Integration/Inputs"), str(ROOT / "python")]
 
 import attn_gradients
+import attn_tangents
 import harness
 import parameters
 import varlen
 
-# What is run and judged: harness or attn_gradients.
+# What is run and judged: harness, attn_gradients or attn_tangents.
 kind = harness
 
 
@@ -74,7 +78,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", default=ROOT / "build", type=pathlib.Path)
     parser.add_argument("--sample", action="store_true", help="a sample of the groups")
-    parser.add_argument("--gradients", action="store_true", help="not the result")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--gradients", action="store_true", help="not the result")
+    what.add_argument("--tangents", action="store_true", help="not the result")
     parser.add_argument("--only", default="", help="a regular expression on labels")
     parser.add_argument(
         "--part", default="1/1", type=part_of, metavar="I/N",
@@ -90,6 +96,8 @@ def main():
     global kind
     if arguments.gradients:
         kind = attn_gradients
+    if arguments.tangents:
+        kind = attn_tangents
 
     os.environ["VARLEN_BUILD"] = str(arguments.build.resolve())
     if not arguments.sample:
@@ -98,8 +106,12 @@ def main():
             groups = filter(parameters.has_gradients, groups)
     elif arguments.gradients:
         groups = parameters.sample_gradient_groups()
+    elif arguments.tangents:
+        groups = parameters.sample_tangent_groups()
     else:
         groups = parameters.sample_groups(arguments.device)
+    if arguments.tangents and (arguments.device != "cpu" or arguments.pipeline):
+        parser.error("--tangents: expected the CPU and no --pipeline")
     groups = [
         group for group in groups
         if re.search(arguments.only, group.label)

@@ -436,6 +436,12 @@ def sample_gradient_groups():
     return _sample(random.Random("gradients"), 260, has_gradients)
 
 
+def sample_tangent_groups():
+    """A smaller sample, as tangents have the tiles, masks and scores of the forward."""
+    lists = [fa2_groups(150), fa3_groups(150), beyond_groups(), tile_groups(), score_groups()]
+    yield from itertools.islice(_take(random.Random("tangents"), itertools.chain(*lists), 6), 10)
+
+
 def sample_groups(device="cpu"):
     """A sample that a test can afford: every value of every parameter occurs, with every
     type (see _cells)."""
