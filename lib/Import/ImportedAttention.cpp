@@ -27,13 +27,45 @@ static constexpr StringLiteral gradOperands[] = {
     "cu_k", "dlse", "seqused_q", "seqused_k", "q_offset", "sink"};
 static constexpr unsigned numGradRequired = 8;
 
+static constexpr StringLiteral jvpOperands[] = {
+    "q",    "k",         "v",         "tq",       "tk",   "tv",   "cu_q",
+    "cu_k", "seqused_q", "seqused_k", "q_offset", "sink", "tsink"};
+static constexpr unsigned numJVPRequired = 8;
+
 ArrayRef<StringLiteral> ImportedAttention::getNames() const {
-  return isGradient ? ArrayRef<StringLiteral>(gradOperands)
-                    : ArrayRef<StringLiteral>(attnOperands);
+  switch (kind) {
+  case ImportedKind::Attn:
+    return attnOperands;
+  case ImportedKind::Grad:
+    return gradOperands;
+  case ImportedKind::JVP:
+    return jvpOperands;
+  }
+  llvm_unreachable("unknown kind");
 }
 
 unsigned ImportedAttention::getNumRequired() const {
-  return isGradient ? numGradRequired : numAttnRequired;
+  switch (kind) {
+  case ImportedKind::Attn:
+    return numAttnRequired;
+  case ImportedKind::Grad:
+    return numGradRequired;
+  case ImportedKind::JVP:
+    return numJVPRequired;
+  }
+  llvm_unreachable("unknown kind");
+}
+
+static StringRef getOperationName(ImportedKind kind) {
+  switch (kind) {
+  case ImportedKind::Attn:
+    return AttnOp::getOperationName();
+  case ImportedKind::Grad:
+    return AttnGradOp::getOperationName();
+  case ImportedKind::JVP:
+    return AttnJVPOp::getOperationName();
+  }
+  llvm_unreachable("unknown kind");
 }
 
 Value &ImportedAttention::operator[](StringRef name) {
@@ -65,7 +97,7 @@ FailureOr<Attribute> ImportedAttention::getMask(Operation *source) const {
 }
 
 FloatType ImportedAttention::getComputeType() const {
-  Value q = operands[isGradient ? 1 : 0];
+  Value q = operands[llvm::find(getNames(), "q") - getNames().begin()];
   MLIRContext *context = q.getContext();
   if (cast<RankedTensorType>(q.getType()).getElementType().isF64())
     return Float64Type::get(context);
@@ -95,21 +127,26 @@ ImportedAttention::create(OpBuilder &b, Operation *source, TypeRange results) {
     return failure();
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(source);
-  OperationState state(source->getLoc(), isGradient
-                                             ? AttnGradOp::getOperationName()
-                                             : AttnOp::getOperationName());
+  OperationState state(source->getLoc(), getOperationName(kind));
   SmallVector<int32_t> segments;
   for (Value operand : operands) {
     segments.push_back(operand ? 1 : 0);
     if (operand)
       state.addOperands(operand);
   }
-  // No destinations: one segment for all gradients, one each for out and lse.
-  segments.append(isGradient ? 1 : 2, 0);
+  if (kind == ImportedKind::JVP) {
+    segments.push_back(tcaptures.size());
+    state.addOperands(tcaptures);
+  }
+  // No destinations: one segment for all gradients, else one for each result.
+  segments.append(kind == ImportedKind::Grad  ? 1
+                  : kind == ImportedKind::JVP ? 4
+                                              : 2,
+                  0);
   segments.push_back(captures.size());
   state.addOperands(captures);
   // Nothing that is imported has keys in pages.
-  if (!isGradient)
+  if (kind == ImportedKind::Attn)
     segments.push_back(0);
   if (score) {
     IRMapping mapping;
@@ -122,12 +159,13 @@ ImportedAttention::create(OpBuilder &b, Operation *source, TypeRange results) {
   // Frontends write f64.
   if (scale)
     state.addAttribute("scale", b.getFloatAttr(getComputeType(), *scale));
+  SmallVector<int64_t> wrtCaptures = varied;
   // dq, dk, dv and dsink come first.
-  bool hasSink = isGradient && operands.back();
-  if (isGradient && !captures.empty() && results.size() > 3 + hasSink)
-    state.addAttribute("wrt_captures",
-                       b.getDenseI64ArrayAttr(llvm::to_vector(
-                           llvm::seq<int64_t>(0, captures.size()))));
+  bool hasSink = operands.back() != nullptr;
+  if (kind == ImportedKind::Grad && results.size() > 3 + hasSink)
+    wrtCaptures = llvm::to_vector(llvm::seq<int64_t>(0, captures.size()));
+  if (!wrtCaptures.empty())
+    state.addAttribute("wrt_captures", b.getDenseI64ArrayAttr(wrtCaptures));
   Operation *attention = b.create(state);
   if (succeeded(verify(attention)))
     return attention;

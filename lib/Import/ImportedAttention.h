@@ -20,9 +20,12 @@
 
 namespace mlir::varlen {
 
+/// The operations that are imported.
+enum class ImportedKind { Attn, Grad, JVP };
+
 struct ImportedAttention {
-  explicit ImportedAttention(bool isGradient)
-      : isGradient(isGradient), operands(getNames().size()) {}
+  explicit ImportedAttention(ImportedKind kind)
+      : kind(kind), operands(getNames().size()) {}
 
   /// Names of operands in their order, the required ones first.
   ArrayRef<StringLiteral> getNames() const;
@@ -33,9 +36,9 @@ struct ImportedAttention {
   /// The type of scores and captures, that of accumulation for the type of q.
   FloatType getComputeType() const;
 
-  /// Makes `varlen.attn` or `varlen.attn_grad` before `source`, whose location
-  /// errors have. Operands are ranked tensors. The gradients of all captures
-  /// are wanted, or of none, as `results` say. Returns failure, with an error,
+  /// Makes the operation before `source`, whose location errors have. Operands
+  /// are ranked tensors. The gradients of all captures are wanted, or of none,
+  /// as `results` say. Returns failure, with an error,
   /// and makes nothing if bounds or types break a rule of the operation.
   FailureOr<Operation *> create(OpBuilder &b, Operation *source,
                                 TypeRange results);
@@ -45,7 +48,7 @@ private:
   LogicalResult checkCaptures(Operation *source);
 
 public:
-  bool isGradient;
+  ImportedKind kind;
   /// In the order of getNames(); null where one is absent.
   SmallVector<Value> operands;
   int64_t left = -1, right = -1;
@@ -56,6 +59,9 @@ public:
   /// An attention with the score region, or null, and what the region reads.
   AttentionOpInterface score;
   SmallVector<Value> captures;
+  /// Tangents of some captures, and the numbers of these.
+  SmallVector<Value> tcaptures;
+  SmallVector<int64_t> varied;
 };
 
 } // namespace mlir::varlen

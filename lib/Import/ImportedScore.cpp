@@ -67,7 +67,8 @@ static bool findAttention(ParsedAttention &parsed) {
   if (!llvm::hasNItems(block, 2))
     return false;
   parsed.attention = dyn_cast<AttentionOpInterface>(block.front());
-  return parsed.attention && isa<AttnOp, AttnGradOp>(block.front()) &&
+  return parsed.attention &&
+         isa<AttnOp, AttnGradOp, AttnJVPOp>(block.front()) &&
          parsed.attention.getDestinations().empty() &&
          llvm::all_of(block.front().getOperands(),
                       llvm::IsaPred<BlockArgument>) &&

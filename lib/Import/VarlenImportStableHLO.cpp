@@ -21,6 +21,7 @@
 #include "mlir/IR/TypeUtilities.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 
 namespace mlir::varlen {
 #define GEN_PASS_DEF_VARLENIMPORTSTABLEHLO
@@ -45,8 +46,7 @@ namespace {
 /// Makes an attention of one operation.
 class Importer {
 public:
-  explicit Importer(Operation *op, bool isGradient)
-      : op(op), attention(isGradient) {}
+  Importer(Operation *op, ImportedKind kind) : op(op), attention(kind) {}
 
   LogicalResult import();
 
@@ -63,7 +63,8 @@ private:
 
   Operation *op;
   ImportedAttention attention;
-  /// Names of operands after the required ones, those of captures last.
+  /// Names of operands after the required ones, those of captures last, and
+  /// then those of their tangents.
   SmallVector<StringRef> optional;
   StringAttr source, score, chip;
   FailureOr<ParsedAttention> ofSource = failure(), ofScore = failure();
@@ -245,9 +246,12 @@ LogicalResult Importer::readOperands() {
            << optional.size() << " that are named by its configuration, got "
            << given.size();
   ArrayRef<Value> values = ArrayRef(given).drop_front(numRequired);
+  unsigned numTangents = attention.varied.size();
+  llvm::append_range(attention.tcaptures, values.take_back(numTangents));
+  values = values.drop_back(numTangents);
   llvm::append_range(attention.captures, values.take_back(*numCaptures));
   for (auto [name, value] :
-       llvm::zip_equal(ArrayRef(optional).drop_back(*numCaptures),
+       llvm::zip_equal(ArrayRef(optional).drop_back(numTangents + *numCaptures),
                        values.drop_back(*numCaptures))) {
     Value &slot = attention[name];
     if (slot)
@@ -273,13 +277,22 @@ LogicalResult Importer::readScore() {
 }
 
 /// That names are of optional operands, then of all captures, as the score has
-/// them. Returns how many captures there are.
+/// them, and of tangents of captures, in their order. Returns how many captures
+/// there are, and notes which have a tangent.
 FailureOr<unsigned> Importer::checkNames() {
   ArrayRef<StringLiteral> known = getOptionalNames(attention);
   SmallVector<StringRef> captures;
   if (attention.score)
     captures = (succeeded(ofScore) ? ofScore : ofSource)->getCaptureNames();
   ArrayRef<StringRef> names = optional;
+  if (attention.kind == ImportedKind::JVP) {
+    for (int64_t i = captures.size() - 1; i >= 0; --i) {
+      if (names.empty() || names.back() != ("t" + captures[i]).str())
+        continue;
+      names = names.drop_back();
+      attention.varied.insert(attention.varied.begin(), i);
+    }
+  }
   if (names.size() >= captures.size() &&
       names.take_back(captures.size()) == ArrayRef(captures) &&
       llvm::all_of(names.drop_back(captures.size()), [&](StringRef name) {
@@ -291,6 +304,8 @@ FailureOr<unsigned> Importer::checkNames() {
       << llvm::join(known, ", ") << ")";
   if (!captures.empty())
     error << " and then the captures " << llvm::join(captures, ", ");
+  if (!captures.empty() && attention.kind == ImportedKind::JVP)
+    error << " and tangents of some, t" << llvm::join(captures, ", t");
   return error << ", got " << llvm::join(optional, ", ");
 }
 
@@ -390,21 +405,29 @@ LogicalResult Importer::import() {
   return success();
 }
 
+/// The kind of a call of that target, if it is an attention.
+static std::optional<ImportedKind> findKind(StringAttr target) {
+  if (!target)
+    return std::nullopt;
+  return llvm::StringSwitch<std::optional<ImportedKind>>(target)
+      .Case(AttnOp::getOperationName(), ImportedKind::Attn)
+      .Case(AttnGradOp::getOperationName(), ImportedKind::Grad)
+      .Case(AttnJVPOp::getOperationName(), ImportedKind::JVP)
+      .Default(std::nullopt);
+}
+
 namespace {
 
 struct VarlenImportStableHLO
     : varlen::impl::VarlenImportStableHLOBase<VarlenImportStableHLO> {
   void runOnOperation() override {
-    SmallVector<Operation *> found;
+    SmallVector<std::pair<Operation *, ImportedKind>> found;
     getOperation()->walk([&](Operation *op) {
-      StringAttr target = getTarget(op);
-      if (target && (target == AttnOp::getOperationName() ||
-                     target == AttnGradOp::getOperationName()))
-        found.push_back(op);
+      if (std::optional<ImportedKind> kind = findKind(getTarget(op)))
+        found.push_back({op, *kind});
     });
-    for (Operation *op : found) {
-      bool isGradient = getTarget(op) == AttnGradOp::getOperationName();
-      if (failed(Importer(op, isGradient).import()))
+    for (auto [op, kind] : found) {
+      if (failed(Importer(op, kind).import()))
         return signalPassFailure();
       ++numImported;
     }

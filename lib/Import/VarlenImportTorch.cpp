@@ -163,7 +163,8 @@ namespace {
 class TorchImporter {
 public:
   TorchImporter(Operation *op, const TorchOperator &kind)
-      : op(op), b(op), kind(kind), attention(kind.isGradient) {}
+      : op(op), b(op), kind(kind),
+        attention(kind.isGradient ? ImportedKind::Grad : ImportedKind::Attn) {}
 
   /// Makes the attention, which takes the place of the operator's results but
   /// those that nothing is in.

@@ -255,6 +255,24 @@ func.func @capture_names(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>, %a: tensor<
 
 // -----
 
+func.func @tangent_names(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>, %a: tensor<4xf32>) {
+  // expected-error@+1 {{expected operands to be names of optional operands (seqused_q, seqused_k, q_offset, sink, tsink) and then the captures a, b and tangents of some, ta, tb, got a, b, tb, ta}}
+  %0:4 = "stablehlo.custom_call"(%q, %q, %q, %q, %q, %q, %cu, %cu, %a, %a, %a, %a) {call_target_name = "varlen.attn_jvp", backend_config = {operands = "a,b,tb,ta", score = "captures(%a: tensor<?xf32>, %b: tensor<?xf32>) score (%score: f32, %query: i32, %key: i32, %a: f32, %b: f32) { %n = arith.addf %score, %a : f32 varlen.yield %n : f32 }"}}
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>, tensor<8x4x16xf32>, tensor<4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @tsink_alone(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>, %a: tensor<4xf32>) {
+  // expected-error@+1 {{expected a sink beside tsink}}
+  %0:4 = "stablehlo.custom_call"(%q, %q, %q, %q, %q, %q, %cu, %cu, %a) {call_target_name = "varlen.attn_jvp", backend_config = {operands = "tsink"}}
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>, tensor<4xf32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>, tensor<8x4x16xf32>, tensor<4x8xf32>)
+  return
+}
+
+// -----
+
 func.func @capture_absent(%q: tensor<8x4x16xf32>, %cu: tensor<3xi32>) {
   // expected-error@+1 {{and then the captures a, got }}
   %0:2 = "stablehlo.custom_call"(%q, %q, %q, %cu, %cu) {call_target_name = "varlen.attn", backend_config = {score = "captures(%a: tensor<?xf32>) score (%score: f32, %query: i32, %key: i32, %a: f32) { %n = arith.addf %score, %a : f32 varlen.yield %n : f32 }"}}

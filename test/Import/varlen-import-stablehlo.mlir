@@ -99,6 +99,25 @@ func.func @gradients(%q: tensor<8x4x16xf32>, %l: tensor<4x8xf32>, %cu: tensor<3x
   return %0#3, %0#4, %1#0 : tensor<4x8xf32>, tensor<4xf32>, tensor<8x4x16xf32>
 }
 
+// Tangents of captures are those that are named.
+
+// CHECK-LABEL: func @tangents(
+// CHECK-SAME: %[[Q:[a-z0-9]+]]: tensor<8x4x16xf32>, %[[L:[a-z0-9]+]]: tensor<4x8xf32>, %[[CU:[a-z0-9]+]]: tensor<3xi32>, %[[A:[a-z0-9]+]]: tensor<4x8xf32>, %[[B:[a-z0-9]+]]: tensor<4xf32>, %[[T:[a-z0-9]+]]: tensor<4xf32>
+// CHECK: varlen.attn_jvp %[[Q]], %[[Q]], %[[Q]], %[[Q]], %[[Q]], %[[Q]], %[[CU]], %[[CU]] sink(%[[B]]) tsink(%[[T]]) tcaptures(%[[T]]) captures(%[[A]], %[[B]]) {mask = #varlen.mask<causal>, wrt_captures = array<i64: 1>} : {{.*}} score (
+// CHECK: varlen.attn_jvp %[[Q]], %[[Q]], %[[Q]], %[[Q]], %[[Q]], %[[Q]], %[[CU]], %[[CU]] :
+func.func @tangents(%q: tensor<8x4x16xf32>, %l: tensor<4x8xf32>, %cu: tensor<3xi32>, %gains: tensor<4x8xf32>, %slopes: tensor<4xf32>, %t: tensor<4xf32>)
+    -> (tensor<8x4x16xf32>, tensor<4x8xf32>) {
+  %0:4 = "stablehlo.custom_call"(%q, %q, %q, %q, %q, %q, %cu, %cu, %slopes, %t, %gains, %slopes, %t)
+      {call_target_name = "varlen.attn_jvp", backend_config = {causal = true, operands = "sink,tsink,gains,slopes,tslopes",
+       score = "captures (%gains: tensor<?x?xf32>, %slopes: tensor<?xf32>) score (%score: f32, %query: i32, %key: i32, %gains: f32, %slopes: f32) { %x = arith.mulf %score, %gains : f32 %new = arith.addf %x, %slopes : f32 varlen.yield %new : f32 }"}}
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>, tensor<4xf32>, tensor<4xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
+      -> (tensor<8x4x16xf32>, tensor<4x8xf32>, tensor<8x4x16xf32>, tensor<4x8xf32>)
+  %1:4 = "stablehlo.custom_call"(%q, %q, %q, %q, %q, %q, %cu, %cu) {call_target_name = "varlen.attn_jvp"}
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<3xi32>, tensor<3xi32>)
+      -> (tensor<8x4x16xf32>, tensor<4x8xf32>, tensor<8x4x16xf32>, tensor<4x8xf32>)
+  return %0#2, %1#3 : tensor<8x4x16xf32>, tensor<4x8xf32>
+}
+
 // The extents of results are not the caller's to say.
 
 // CHECK-LABEL: func @extents(

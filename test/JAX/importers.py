@@ -16,9 +16,10 @@ import jax
 import numpy as np
 from imported import Case
 from jax import export
-from jax_cases import check, check_scores, function
+from jax_cases import PIPELINE, check, check_scores, function
 
 from varlen import scores
+from varlen.jax import varlen_attn
 
 
 def save(folder):
@@ -47,6 +48,32 @@ def load(folder):
         assert all(map(np.array_equal, exported.call(*arguments), results))
 
 
+def check_tangents(rng):
+    """Rows, a sink and one of two captures have tangents."""
+    case = Case(scores.compose(scores.gains(), scores.key_bias()), window=(5, 0), sink=True)
+    given, *_ = imported.operands(case, rng)
+    arrays = list(given.values())
+
+    def push(*arrays):
+        values = dict(zip(given, arrays))
+
+        def attend(q, k, v, sink, gains):
+            cu = values["cu_seqlens_q"], values["cu_seqlens_k"]
+            return varlen_attn(
+                q, k, v, *cu, window=case.window, sink=sink, score=case.score,
+                captures=[gains, values["bias"]], return_lse=True,
+            )  # fmt: skip
+
+        primals = tuple(values[name] for name in ("q", "k", "v", "sink", "gains"))
+        return jax.tree.leaves(jax.jvp(attend, primals, primals))
+
+    text = jax.jit(push).lower(*arrays).compiler_ir("stablehlo").operation.get_asm(
+        print_generic_op_form=True
+    )  # fmt: skip
+    got = imported.run(imported.import_module(text, PIPELINE), arrays)
+    imported.check("tangents", case.element, got, jax.jit(push)(*arrays))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=pathlib.Path)
@@ -62,6 +89,7 @@ def main():
     for case in cases:
         check(case, rng)
     check_scores()
+    check_tangents(rng)
     print(f"{len(cases)} cases")
 
 
