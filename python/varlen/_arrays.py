@@ -177,9 +177,14 @@ def refuse_masked(array):
         raise TypeError("expected an array without a mask, got a numpy.ma.MaskedArray")
 
 
+def _has(array, method):
+    """Whether it has a method of DLPack; a class of arrays is none itself."""
+    return not isinstance(array, type) and hasattr(array, method)
+
+
 def _find_exporter(array):
     refuse_masked(array)
-    if not hasattr(array, "__dlpack__"):
+    if not _has(array, "__dlpack__"):
         raise TypeError(
             "expected an array with __dlpack__, such as numpy.ndarray or "
             f"torch.Tensor, got {type(array).__name__}"
@@ -249,7 +254,7 @@ def describe(name, array):
     """The Description of an argument that errors call `name`."""
     try:
         _refuse_traced(array)
-        if hasattr(array, "__dlpack_device__") and not hasattr(array, "is_cpu"):
+        if _has(array, "__dlpack_device__") and not hasattr(array, "is_cpu"):
             check_device(*array.__dlpack_device__())
         address, _owner = export(array)
     except Exception as error:
@@ -294,12 +299,19 @@ _device_tests: dict[type, Any] = {}
 
 def _find_device_test(array):
     library = type(array).__module__.partition(".")[0]
-    if library == "torch":
+    if library == "torch" and not isinstance(array, type):
         return operator.attrgetter("is_cuda")
     # jax's cannot be written to.
-    if library in ("numpy", "jax", "jaxlib") or not hasattr(array, "__dlpack_device__"):
+    if library in ("numpy", "jax", "jaxlib") or not _has(array, "__dlpack_device__"):
         return None
-    return lambda array: array.__dlpack_device__()[0] == CUDA
+    return _says_cuda
+
+
+def _says_cuda(array):
+    try:
+        return array.__dlpack_device__()[0] == CUDA
+    except Exception:
+        return False  # describe() says of the argument what is wrong.
 
 
 def is_on_cuda(array):

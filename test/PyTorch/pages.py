@@ -208,6 +208,7 @@ for changes, words, is_seen in (
     ({"seqused_k": used.long()}, "seqused_k: expected a tensor of torch.int32 and rank 1", True),
     ({"cu_seqlens_k": cu_k}, "cu_seqlens_k: expected None beside a block_table", True),
     ({"block_table": None, "k": k, "v": v}, "expected cu_seqlens_k, or a block_table, got neither", True),
+    ({"score": scores.key_bias().written("f32"), "captures": [torch.zeros(6, len(k))]}, "expected no table of keys with a block_table, got capture 0", True),
     ({"block_table": table.where(table < len(pages_k), -1).roll(1, 1)}, "block_table[0, 0] = -1: expected 0 to ", False),
     ({"seqused_k": used + 400}, "seqused_k[0] = 405: expected 0 to 368, the rows of the pages", False),
 ):  # fmt: skip
@@ -221,7 +222,7 @@ for changes, words, is_seen in (
     # On a GPU kernels find what values are wrong, and results are NaN.
     assert (out == 7).all() or (ON_CUDA and not is_seen), f"{words}: written"
     if is_seen:
-        meta = {name: x if x is None else x.to("meta") for name, x in named.items()}
+        meta = torch.utils._pytree.tree_map_only(torch.Tensor, lambda x: x.to("meta"), named)
         assert fails(ValueError, words, lambda: ops.attn(**meta)) == message
 for kind, changes, words in (
     (TypeError, {"block_table": [[0]]}, "block_table: expected a torch.Tensor, got a list"),

@@ -18,6 +18,7 @@ attn(q, k, v, cu)
 # No arrays, wrong elements, wrong ranks.
 raises(TypeError, "q: expected an array with __dlpack__", attn, [[[0.0]]], k, v, cu)
 raises(TypeError, "cu_seqlens_q: expected an array with __dlpack__", attn, q, k, v, [0, 10])
+raises(TypeError, "q: expected an array with __dlpack__", attn, np.ndarray, k, v, cu)
 raises(TypeError, "q: expected elements of f16, bf16, f32, f64, got i32", attn, q.astype("i4"), k, v, cu)
 raises(TypeError, "q: expected elements of", attn, q.astype("c8"), k, v, cu)
 raises(TypeError, "cu_seqlens_q: expected elements of i32, i64, got f32", attn, q, k, v, cu.astype("f4"))

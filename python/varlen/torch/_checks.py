@@ -5,6 +5,7 @@ import torch
 
 from .._axes import explain, find_axes
 from .._options import check_options
+from ..scores import CAPTURES
 from ._operators import name_tensors
 
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -33,7 +34,7 @@ def check(named):
                 "head_dim)"
             )
         raise ValueError(f"expected {wanted}, got shapes {shapes[0]}, {shapes[1]} and {shapes[2]}")
-    _check_keys(tensors, paged)
+    _check_keys(tensors, captures, paged)
     if q.dtype not in _FLOATS:
         raise ValueError(f"expected q, k and v of {_either(_FLOATS)}, got {q.dtype}")
     index = tensors["cu_seqlens_q"].dtype
@@ -58,14 +59,17 @@ def check(named):
     check_options((left, right), named["chunk"], "bottom_right", named["scale"])
 
 
-def _check_keys(tensors, paged):
-    """That what says where keys are is there."""
+def _check_keys(tensors, captures, paged):
+    """That what says where keys are is there, and nothing beside it that says it otherwise."""
     if not paged and "cu_seqlens_k" not in tensors:
         raise ValueError("expected cu_seqlens_k, or a block_table, got neither")
     if paged and "cu_seqlens_k" in tensors:
         raise ValueError("cu_seqlens_k: expected None beside a block_table")
     if paged and "seqused_k" not in tensors:
         raise ValueError("expected seqused_k with a block_table, got none")
+    for i, of in enumerate(captures.values()):
+        if paged and "kv_rows" in CAPTURES[of]:
+            raise ValueError(f"expected no table of keys with a block_table, got capture {i}")
 
 
 def _either(dtypes):
