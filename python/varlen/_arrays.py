@@ -58,6 +58,8 @@ _get_pointer = _library._get_pointer
 _VERSION = (1, 0)
 # DLManagedTensorVersioned: version, context, deleter, flags, tensor.
 _FLAGS_OFFSET, _TENSOR_OFFSET = 24, 32
+# Packages that have more of their arrays than DLPack says.
+_LIBRARIES = ("torch", "numpy", "jax", "jaxlib", "cupy")
 _READ_ONLY = 1
 
 
@@ -83,6 +85,13 @@ def _export_numpy(array):
         address, capsule = _export_versioned(array.view(numpy.uint16))
         Tensor.from_address(address).code = BFLOAT
         return address, capsule
+
+
+def find_library(array):
+    """The name of the package that the array's type is of, or for a user's own type the one
+    that it derives from."""
+    names = [of.__module__.partition(".")[0] for of in type(array).__mro__]
+    return next((name for name in names if name in _LIBRARIES), names[0])
 
 
 class _ExchangeAPI(ctypes.Structure):
@@ -189,7 +198,7 @@ def _find_exporter(array):
             "expected an array with __dlpack__, such as numpy.ndarray or "
             f"torch.Tensor, got {type(array).__name__}"
         )
-    library = type(array).__module__.partition(".")[0]
+    library = find_library(array)
     if library == "torch":
         return _make_torch_exporter(array)
     try:
@@ -298,7 +307,7 @@ _device_tests: dict[type, Any] = {}
 
 
 def _find_device_test(array):
-    library = type(array).__module__.partition(".")[0]
+    library = find_library(array)
     if library == "torch" and not isinstance(array, type):
         return operator.attrgetter("is_cuda")
     # jax's cannot be written to.
@@ -335,7 +344,7 @@ def export_on_cuda(name, array, device, stream):
             f"{name}: expected an array on CUDA device {device[1]}, as q is, got one {place}"
         )
     try:
-        if type(array).__module__.partition(".")[0] == "torch":
+        if find_library(array) == "torch":
             _refuse_gradient(array)
             array = array.resolve_neg()
             fill = find_tensor_writer(type(array))
@@ -413,7 +422,7 @@ class _JaxMaker(Maker):
 
 
 def _make_maker(array):
-    library = type(array).__module__.partition(".")[0]
+    library = find_library(array)
     if library == "torch":
         torch = sys.modules["torch"]
         return Maker(
@@ -462,7 +471,7 @@ def check_writable(name, array):
 def refuse_negative_view(name, array):
     """Refuses a tensor of torch whose memory has its numbers with the other sign: DLPack cannot
     say so. What is read is resolved."""
-    if type(array).__module__.partition(".")[0] == "torch" and array.is_neg():
+    if find_library(array) == "torch" and array.is_neg():
         raise ValueError(
             f"{name}: expected an array that can be written, got a view with the negative bit"
         )

@@ -20,6 +20,7 @@ from ._arrays import (
     COMMON_NAMES,
     Description,
     export_on_cuda,
+    find_library,
     is_read_only,
     read_description,
     refuse_negative_view,
@@ -96,7 +97,7 @@ class _Standard:
 
 
 def _library_of(array):
-    name = type(array).__module__.partition(".")[0]
+    name = find_library(array)
     for library in (_Torch, _Cupy):
         if name == library.name:
             return library

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ._arrays import Array
+from ._arrays import Array, find_library
 from ._options import as_integer, show
 
 __all__ = ["KVCache", "OutOfPages", "Step"]
@@ -242,7 +242,7 @@ def _as_layers(pools):
 
 def _library_of(array):
     """numpy or torch, whose arrays can be written to."""
-    name = type(array).__module__.partition(".")[0]
+    name = find_library(array)
     if name == "numpy":
         import numpy
 
@@ -257,7 +257,7 @@ def _library_of(array):
 
 
 def _describe(array, shape=None):
-    library = type(array).__module__.partition(".")[0]
+    library = find_library(array)
     dtype = str(getattr(array, "dtype", "no dtype")).removeprefix("torch.")
     shape = tuple(getattr(array, "shape", ())) if shape is None else shape
     return f"an array of {library}, {dtype} and shape {shape}"

@@ -145,7 +145,7 @@ for kind, words, call in (
          *rows, cu_q, cu_k, attention_chunk=3, causal=True, window_size=(4, 0))),
     (ValueError, "expected learnable_sink or s_aux, two names of one thing, got both",
      lambda: flash_attn_varlen_func(*rows, cu_q, cu_k, learnable_sink=sink, s_aux=sink)),
-    (ValueError, "sink: expected a tensor of a float type, got one of torch.complex64",
+    (ValueError, "sink: expected a tensor of torch.float16, torch.bfloat16, torch.float32 or torch.float64, got one of torch.complex64",
      lambda: flash_attn_varlen_func(*rows, cu_q, cu_k, learnable_sink=sink.to(torch.complex64))),
     (TypeError, "window_size: expected two integers (left, right), got b'ab'",
      lambda: flash_attn_varlen_func(*rows, cu_q, cu_k, window_size=b"ab")),

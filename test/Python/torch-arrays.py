@@ -37,6 +37,15 @@ q, k, v = (x.float().contiguous() for x in (q, k, v))
 given = torch.full((30, 6, 16), 7.0)
 assert varlen.attn(q, k, v, cu, out=given[:, 1:5]).data_ptr() == given[:, 1:5].data_ptr()
 assert (given[:, 0] == 7).all() and (given[:, 5] == 7).all()
+
+
+# What derives from a tensor is one.
+class Own(torch.Tensor):
+    pass
+
+
+assert torch.equal(varlen.attn(q.as_subclass(Own), k, v, cu), varlen.attn(q, k, v, cu))
+raises(ValueError, "tensors that need no gradient", varlen.attn, q.as_subclass(Own).requires_grad_(), k, v, cu)
 # Arrays of several libraries: results are of q's.
 assert torch.equal(given[:, 1:5], varlen.attn(q, k.numpy(), v.numpy(), cu.numpy()))
 

@@ -8,7 +8,7 @@ from .._options import check_options
 from ..scores import CAPTURES
 from ._operators import name_tensors
 
-_FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _INTEGERS = (torch.int32, torch.int64)
 # Whose extents others are compared with, in the order of the comparisons.
 _ORDER = ("q", "k", "v", "cu_seqlens_q", "cu_seqlens_k")
@@ -35,11 +35,11 @@ def check(named):
             )
         raise ValueError(f"expected {wanted}, got shapes {shapes[0]}, {shapes[1]} and {shapes[2]}")
     _check_keys(tensors, captures, paged)
-    if q.dtype not in _FLOATS:
-        raise ValueError(f"expected q, k and v of {_either(_FLOATS)}, got {q.dtype}")
+    if q.dtype not in FLOATS:
+        raise ValueError(f"expected q, k and v of {either(FLOATS)}, got {q.dtype}")
     index = tensors["cu_seqlens_q"].dtype
     if index not in _INTEGERS:
-        raise ValueError(f"expected cu_seqlens of {_either(_INTEGERS)}, got {index}")
+        raise ValueError(f"expected cu_seqlens of {either(_INTEGERS)}, got {index}")
     if "tsink" in tensors and "sink" not in tensors:
         raise ValueError("expected a sink beside tsink, got none")
     for name, tensor in tensors.items():
@@ -72,7 +72,7 @@ def _check_keys(tensors, captures, paged):
             raise ValueError(f"expected no table of keys with a block_table, got capture {i}")
 
 
-def _either(dtypes):
+def either(dtypes):
     *first, last = map(str, dtypes)
     return f"{', '.join(first)} or {last}"
 

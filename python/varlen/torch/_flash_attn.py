@@ -6,6 +6,7 @@ from .. import scores
 from .._options import as_flag, as_integer
 from .._row_range import find_sequences
 from . import _ops
+from ._checks import FLOATS, either
 from ._dropout import add_dropout
 from ._functions import (
     check_dense, check_layouts, check_lists, check_number, check_optional, check_tensors,
@@ -48,7 +49,7 @@ def flash_attn_varlen_func(
 
     Of FlashAttention 3 and 4, and of vLLM: `seqused_q` and `seqused_k`, (N); `attention_chunk`,
     with `causal`: a query sees the keys of its chunk of that many, 0 is no chunk; the sink of
-    each head, (Hq) of any float type, `learnable_sink` or `s_aux`.
+    each head, (Hq) of float16 to float64, `learnable_sink` or `s_aux`.
 
     `dropout_p`, with a seed from PyTorch's generator, is `varlen_attn`'s, and so is `block_table`:
     beside one `seqused_k`, or where there is none `cu_seqlens_k`, says how many keys a sequence
@@ -112,8 +113,8 @@ def _read_sink(learnable_sink, s_aux, q):
     if sink is None:
         return None
     check_dense(sink=sink)
-    if not sink.is_floating_point():
-        raise ValueError(f"sink: expected a tensor of a float type, got one of {sink.dtype}")
+    if sink.dtype not in FLOATS:
+        raise ValueError(f"sink: expected a tensor of {either(FLOATS)}, got one of {sink.dtype}")
     return sink.to(torch.float64 if q.dtype is torch.float64 else torch.float32)
 
 
