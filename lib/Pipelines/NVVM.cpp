@@ -84,9 +84,13 @@ void varlen::buildVarlenTilesToInstructions(
     memory.sharedBytes = gpu->sharedBytes;
   memory.mbarriers = gpu && gpu->hasTryWait;
   manager.addPass(kernel::createKernelLowerMemory(memory));
+  OpPassManager &lowered =
+      manager.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
+  kernel::KernelLowerRolesOptions roles;
+  roles.movesRegisters = gpu && gpu->hasSetMaxRegister;
+  lowered.addPass(kernel::createKernelLowerRoles(roles));
   // Copies of f32 round, too.
-  manager.nest<gpu::GPUModuleOp>().addNestedPass<gpu::GPUFuncOp>(
-      kernel::createKernelPackNarrow());
+  lowered.addPass(kernel::createKernelPackNarrow());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
 }

@@ -35,7 +35,13 @@ struct GPUTarget {
   bool hasWgmma = false;
   /// Whether it has mbarrier.try_wait, with which threads sleep (PTX ISA).
   bool hasTryWait = false;
+  /// Whether it has setmaxnreg, by which a warpgroup gives registers to another
+  /// one (PTX ISA).
+  bool hasSetMaxRegister = false;
 };
+
+/// The 32-bit registers of a multiprocessor of any of them.
+inline constexpr int64_t kMultiprocessorRegisters = 1 << 16;
 
 /// The newest version of PTX, times ten, that the LLVM we use writes.
 inline constexpr int64_t kNewestPTX = 90;

@@ -26,9 +26,6 @@ namespace mlir::varlen {
 using namespace mlir;
 using namespace mlir::varlen;
 
-/// 32-bit registers of a multiprocessor, on every chip of the table.
-static constexpr int64_t kRegisters = 65536;
-
 /// Lets a kernel have as many registers as one CTA of its size can. Without a
 /// limit ptxas makes one of its own, for more CTAs at once, and would rather
 /// spill than go beyond.
@@ -40,7 +37,7 @@ static void limitRegisters(LLVM::LLVMFuncOp kernel) {
     return;
   int64_t count = llvm::product_of(threads.asArrayRef(), int64_t{1});
   // Warps get registers 8 to a thread at a time, and a thread at most 255.
-  int64_t registers = llvm::alignDown(kRegisters / count, 8);
+  int64_t registers = llvm::alignDown(kMultiprocessorRegisters / count, 8);
   kernel->setAttr(
       limit, Builder(kernel.getContext())
                  .getI32IntegerAttr(std::clamp<int64_t>(registers, 16, 255)));

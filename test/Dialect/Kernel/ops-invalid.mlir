@@ -295,7 +295,7 @@ func.func private @pending(!kernel.pending<vector<4xf32>>)
 
 // -----
 
-// expected-error @below {{expected slots of shared tiles (memref<SLABS x R x 64 x T, #gpu.address_space<workgroup>>, T f16 or bf16, R a positive multiple of 8, less than 2^31 bytes), got 'memref<4xf32>'}}
+// expected-error @below {{expected slots of shared tiles (memref<SLABS x R x 64 x T, #gpu.address_space<workgroup>>, T f16 or bf16, R a positive multiple of 8, less than 2^31 bytes) and numbers (memref<N x T, #gpu.address_space<workgroup>>, T i32 or i64, at most 1024 bytes), got 'memref<4xf32>'}}
 func.func private @slot(!kernel.ring<memref<4xf32>>)
 
 // -----
@@ -494,5 +494,102 @@ func.func @f16_accumulator(%s: !acc) {
 func.func @negative(%s: !acc) {
   // expected-error @below {{attribute 'younger' failed to satisfy constraint}}
   %t = kernel.wgmma_wait %s younger -1 : !acc
+  return
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @registers_of_one() kernel {
+    // expected-error @below {{expected registers of both roles or of none}}
+    kernel.roles consumers(4) registers(160) {
+    } producers(4) {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @registers() kernel {
+    // expected-error @below {{expected registers to be a multiple of 8 from 24 to 256, got 20}}
+    kernel.roles consumers(4) registers(160) {
+    } producers(4) registers(20) {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @fewer_registers() kernel {
+    // expected-error @below {{expected consumers to have no fewer registers than producers, got 32 and 40}}
+    kernel.roles consumers(4) registers(32) {
+    } producers(4) registers(40) {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @warpgroups() kernel {
+    // expected-error @below {{expected whole warpgroups of 4 warps with registers, got 1 warps}}
+    kernel.roles consumers(4) registers(160) {
+    } producers(1) registers(32) {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!ring = !kernel.ring<memref<1xi32, #gpu.address_space<workgroup>>>
+gpu.module @kernels {
+  gpu.func @consumer(%i: i32) kernel {
+    %ring = kernel.ring stages(1) : !ring
+    kernel.roles consumers(4) {
+      // expected-error @below {{is not what consumers do in a kernel.roles}}
+      %slot = kernel.ring.acquire %ring[%i] : !ring
+    } producers(4) {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!ring = !kernel.ring<memref<1xi32, #gpu.address_space<workgroup>>>
+gpu.module @kernels {
+  gpu.func @producer(%i: i32) kernel {
+    %ring = kernel.ring stages(1) : !ring
+    kernel.roles consumers(4) {
+    } producers(4) {
+      // expected-error @below {{is not what producers do in a kernel.roles}}
+      kernel.ring.release %ring[%i] : !ring
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+func.func @place() {
+  // expected-error @below {{expects parent op to be one of 'gpu.func, gpu.launch'}}
+  kernel.roles consumers(4) {
+  } producers(4) {
+  }
+  return
+}
+
+// -----
+
+func.func @number(%i: i64, %slot: memref<1xi32, #gpu.address_space<workgroup>>) {
+  // expected-note @above {{prior use here}}
+  // expected-error @below {{expects different type than prior uses: 'i32' vs 'i64'}}
+  kernel.put %i to %slot : memref<1xi32, #gpu.address_space<workgroup>>
   return
 }

@@ -121,3 +121,36 @@ func.func @wgmma(%p: i32, %q: i64, %k: i64) -> !acc {
   %r = kernel.wgmma_wait %t younger 1 : !acc
   return %r : !acc
 }
+
+// CHECK-LABEL: gpu.func @roles
+// CHECK: kernel.roles consumers(8) registers(232) {
+// CHECK-NEXT: %[[S:.*]] = kernel.ring.wait
+// CHECK-NEXT: kernel.ring.release
+// CHECK-NEXT: } producers(4) registers(32) {
+// CHECK-NEXT: %[[S:.*]] = kernel.ring.acquire
+// CHECK-NEXT: kernel.put %{{.*}} to %[[S]] : memref<1xi32, #gpu.address_space<workgroup>>
+// CHECK-NEXT: kernel.ring.commit
+// CHECK-NEXT: }
+// CHECK: kernel.roles consumers(3) {
+// CHECK-NEXT: gpu.barrier
+// CHECK-NEXT: } producers(1) {
+// CHECK-NEXT: }
+!number = memref<1xi32, #gpu.address_space<workgroup>>
+gpu.module @kernels {
+  gpu.func @roles(%i: i32) kernel {
+    %ring = kernel.ring stages(1) : !kernel.ring<!number>
+    kernel.roles consumers(8) registers(232) {
+      %s = kernel.ring.wait %ring[%i] younger 0 : !kernel.ring<!number>
+      kernel.ring.release %ring[%i] : !kernel.ring<!number>
+    } producers(4) registers(32) {
+      %s = kernel.ring.acquire %ring[%i] : !kernel.ring<!number>
+      kernel.put %i to %s : !number
+      kernel.ring.commit %ring : !kernel.ring<!number>
+    }
+    kernel.roles consumers(3) {
+      gpu.barrier
+    } producers(1) {
+    }
+    gpu.return
+  }
+}

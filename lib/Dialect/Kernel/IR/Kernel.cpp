@@ -216,11 +216,13 @@ LogicalResult RingType::verify(function_ref<InFlightDiagnostic()> emitError,
   if (slot.empty())
     return emitError() << "expected at least one shared tile in a slot";
   for (MemRefType tile : slot)
-    if (!isSharedTile(tile))
+    if (!isSharedTile(tile) && !areSharedNumbers(tile))
       return emitError()
              << "expected slots of shared tiles (memref<SLABS x R x 64 x T, "
                 "#gpu.address_space<workgroup>>, T f16 or bf16, R a positive "
-                "multiple of 8, less than 2^31 bytes), got "
+                "multiple of 8, less than 2^31 bytes) and numbers (memref<N x "
+                "T, #gpu.address_space<workgroup>>, T i32 or i64, at most 1024 "
+                "bytes), got "
              << tile;
   return success();
 }

@@ -239,6 +239,69 @@ LogicalResult RingRestartOp::verify() {
   return success();
 }
 
+//===----------------------------------------------------------------------===//
+// RolesOp
+//===----------------------------------------------------------------------===//
+
+/// Both regions have their terminator alone.
+void RolesOp::build(OpBuilder &builder, OperationState &state,
+                    int64_t consumers, int64_t producers,
+                    IntegerAttr consumerRegisters,
+                    IntegerAttr producerRegisters) {
+  Properties &properties = state.getOrAddProperties<Properties>();
+  properties.consumers = builder.getI64IntegerAttr(consumers);
+  properties.producers = builder.getI64IntegerAttr(producers);
+  properties.consumer_registers = consumerRegisters;
+  properties.producer_registers = producerRegisters;
+  for (int i = 0; i < 2; ++i)
+    ensureTerminator(*state.addRegion(), builder, state.location);
+}
+
+LogicalResult RolesOp::verify() {
+  std::optional<uint64_t> consumer = getConsumerRegisters();
+  std::optional<uint64_t> producer = getProducerRegisters();
+  if (consumer.has_value() != producer.has_value())
+    return emitOpError("expected registers of both roles or of none");
+  if (!consumer)
+    return success();
+  for (uint64_t registers : {*consumer, *producer})
+    if (registers < kMinMovedRegisters || registers > kMaxMovedRegisters ||
+        registers % kRegisterGranule != 0)
+      return emitOpError("expected registers to be a multiple of ")
+             << kRegisterGranule << " from " << kMinMovedRegisters << " to "
+             << kMaxMovedRegisters << ", got " << registers;
+  if (*producer > *consumer)
+    return emitOpError("expected consumers to have no fewer registers than "
+                       "producers, got ")
+           << *consumer << " and " << *producer;
+  for (uint64_t warps : {getConsumers(), getProducers()})
+    if (warps % kWarpgroupWarps != 0)
+      return emitOpError("expected whole warpgroups of ")
+             << kWarpgroupWarps << " warps with registers, got " << warps
+             << " warps";
+  return success();
+}
+
+/// That no operation of a region is one of these.
+template <typename... Ops>
+static LogicalResult verifyWithout(Region &region, StringRef role) {
+  WalkResult result = region.walk([&](Operation *op) -> WalkResult {
+    if (!isa<Ops...>(op))
+      return success();
+    return op->emitOpError("is not what ") << role << " do in a kernel.roles";
+  });
+  return failure(result.wasInterrupted());
+}
+
+LogicalResult RolesOp::verifyRegions() {
+  if (failed(verifyWithout<CopyOp, TakeOp, PutOp, RingAcquireOp, RingCommitOp,
+                           RingRestartOp>(getConsuming(), "consumers")))
+    return failure();
+  return verifyWithout<ContractOp, StartOp, WaitOp, TileOp, RingWaitOp,
+                       RingSlotOp, RingReleaseOp, RingRestartOp>(getProducing(),
+                                                                 "producers");
+}
+
 LogicalResult RingWaitOp::verify() {
   auto ring = getRing().getDefiningOp<RingOp>();
   if (ring && getYounger() >= ring.getStages())

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // A row is cut into chunks of 8 elements, 16 bytes of the shared tile. The
-// threads of a CTA take the chunks of as many rows at once as they are enough
+// threads that copy take the chunks of as many rows at once as they are enough
 // for, so a thread keeps its column from row to row.
 //
 //===----------------------------------------------------------------------===//
@@ -61,7 +61,7 @@ namespace {
 /// callback.
 class Chunks {
 public:
-  Chunks(ThreadBuilder &b, CopyOp copy, int64_t threads);
+  Chunks(ThreadBuilder &b, CopyOp copy, ThreadRange threads);
 
   struct Chunk {
     /// Whether the row exists, and the chunk in it, if chunks are whole.
@@ -98,7 +98,8 @@ private:
   /// Of i64.
   IndexBuilder wide{b, b.getI64Type()};
   CopyOp copy;
-  int64_t threads, rows, headDim;
+  ThreadRange threads;
+  int64_t rows, headDim;
   Type element;
   Value source;
   SmallVector<Value> strides;
@@ -106,7 +107,7 @@ private:
 
 } // namespace
 
-Chunks::Chunks(ThreadBuilder &b, CopyOp copy, int64_t threads)
+Chunks::Chunks(ThreadBuilder &b, CopyOp copy, ThreadRange threads)
     : b(b), copy(copy), threads(threads) {
   MemRefType type = copy.getSource().getType();
   rows = getSharedRows(cast<MemRefType>(copy.getSlot()[0].getType()));
@@ -158,9 +159,10 @@ void Chunks::forEach(Order order, function_ref<void(ArrayRef<Chunk>)> body) {
   // Columns that a contraction reads: 16 elements at a time.
   int64_t chunks = llvm::alignTo(headDim, 16) / kChunk;
   int64_t across = getThreadsPerRow(copy);
-  int64_t rowsAtOnce = threads / across;
+  int64_t rowsAtOnce = threads.count / across;
   Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
   thread = arith::IndexCastUIOp::create(b, b.getI32Type(), thread);
+  thread = b.add(thread, -threads.first);
   Value chunk = b.rem(thread, across), firstRow = b.div(thread, across);
   Value column = b.mul(chunk, kChunk);
   auto less = [&](Value lhs, int64_t rhs) -> Value {
@@ -243,7 +245,7 @@ void Chunks::forEach(Order order, function_ref<void(ArrayRef<Chunk>)> body) {
   Value takesPart;
   if (across != chunks)
     takesPart = less(chunk, chunks);
-  if (threads % across != 0) {
+  if (threads.count % across != 0) {
     Value hasRow = less(firstRow, rowsAtOnce);
     takesPart =
         takesPart ? Value(arith::AndIOp::create(b, takesPart, hasRow)) : hasRow;
@@ -254,7 +256,7 @@ void Chunks::forEach(Order order, function_ref<void(ArrayRef<Chunk>)> body) {
     emitRows();
 }
 
-void kernel::emitCopyAsync(ThreadBuilder &b, CopyOp copy, int64_t threads) {
+void kernel::emitCopyAsync(ThreadBuilder &b, CopyOp copy, ThreadRange threads) {
   Chunks chunks(b, copy, threads);
   Value slot = getAddress(b, copy.getSlot()[0]);
   chunks.forEach(Chunks::Order::Unrolled, [&](ArrayRef<Chunks::Chunk> batch) {
@@ -315,7 +317,7 @@ static Value loadChunk(ThreadBuilder &b, CopyOp copy,
 }
 
 void kernel::emitCopyThroughRegisters(ThreadBuilder &b, CopyOp copy,
-                                      int64_t threads) {
+                                      ThreadRange threads) {
   Chunks chunks(b, copy, threads);
   SmallVector<Value> slots;
   for (Value slot : copy.getSlot())

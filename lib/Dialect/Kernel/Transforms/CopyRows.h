@@ -10,11 +10,12 @@
 #define VARLEN_DIALECT_KERNEL_TRANSFORMS_COPYROWS_H
 
 #include "FragmentLayout.h"
+#include "Roles.h"
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
 
 namespace mlir::varlen::kernel {
 
-/// Threads that share a row, a power of two; a CTA needs as many for a copy.
+/// Threads that share a row, a power of two; a copy needs as many.
 int64_t getThreadsPerRow(CopyOp copy);
 
 /// Whether every row is whole 16-byte chunks, each aligned to its size, that
@@ -22,10 +23,11 @@ int64_t getThreadsPerRow(CopyOp copy);
 bool canCopyAsync(CopyOp copy);
 
 /// The copy by `cp.async`, part of the group that is committed next.
-void emitCopyAsync(ThreadBuilder &b, CopyOp copy, int64_t threads);
+void emitCopyAsync(ThreadBuilder &b, CopyOp copy, ThreadRange threads);
 
 /// The same by loads and stores: visible to others after the next barrier.
-void emitCopyThroughRegisters(ThreadBuilder &b, CopyOp copy, int64_t threads);
+void emitCopyThroughRegisters(ThreadBuilder &b, CopyOp copy,
+                              ThreadRange threads);
 
 } // namespace mlir::varlen::kernel
 

@@ -8,6 +8,8 @@
 
 #include "FragmentLayout.h"
 
+#include "Roles.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/Utils/GPUUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -28,7 +30,9 @@ FailureOr<int64_t> kernel::getWarps(gpu::GPUFuncOp kernel) {
     return kernel.emitOpError("expected known_block_size to be one row of "
                               "whole warps, got ")
            << (*block)[0] << " x " << (*block)[1] << " x " << (*block)[2];
-  return (*block)[0] / kWarpLanes;
+  if (failed(verifyRoles(kernel)))
+    return failure();
+  return getComputingThreads(kernel).count / kWarpLanes;
 }
 
 Value ThreadBuilder::constant(int64_t value) {

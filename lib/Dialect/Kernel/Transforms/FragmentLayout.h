@@ -16,8 +16,8 @@
 
 namespace mlir::varlen::kernel {
 
-/// How many warps share the tiles of a kernel, from its block size; complains
-/// if that is not known, or not one row of whole warps.
+/// How many warps share the tiles of a kernel, from its block size and its
+/// roles; complains if that size is not known, or not one row of whole warps.
 FailureOr<int64_t> getWarps(gpu::GPUFuncOp kernel);
 
 /// Arithmetic on i32, folded where operands are constant, and a thread's

@@ -46,9 +46,13 @@ static int64_t getSize(MemRefType type) {
   return type.getNumElements() * type.getElementTypeBitWidth() / 8;
 }
 
-/// Bytes from one tile to the next.
-static int64_t getBytes(MemRefType tile) {
-  return llvm::alignTo(getSize(tile), kTileAlignment);
+static int64_t getAlignment(MemRefType type) {
+  return isSharedTile(type) ? kTileAlignment : kNumbersAlignment;
+}
+
+/// Bytes from one tile, or numbers, to the next.
+static int64_t getBytes(MemRefType type) {
+  return llvm::alignTo(getSize(type), getAlignment(type));
 }
 
 namespace {
@@ -92,6 +96,7 @@ struct KernelLowerMemory
     : kernel::impl::KernelLowerMemoryBase<KernelLowerMemory> {
   using KernelLowerMemoryBase::KernelLowerMemoryBase;
   void runOnOperation() override;
+  LogicalResult checkRoles(gpu::GPUFuncOp kernel);
   LogicalResult lower(gpu::GPUFuncOp kernel);
 };
 
@@ -134,7 +139,7 @@ SmallVector<int64_t> SharedMemory::allocateSlots(RingOp ring) {
   SmallVector<int64_t> offsets;
   for (MemRefType tile : ring.getRing().getType().getSlot())
     offsets.push_back(
-        allocate(kTileAlignment, getBytes(tile), ring.getStages()));
+        allocate(getAlignment(tile), getBytes(tile), ring.getStages()));
   return offsets;
 }
 
@@ -166,10 +171,25 @@ void SharedMemory::lowerRing(RingOp ring, ArrayRef<int64_t> offsets) {
   ring->erase();
 }
 
+static RingArrivals getArrivals(RingOp ring) {
+  RingArrivals arrivals = {};
+  for (Operation *user : ring->getUsers())
+    if (isa<RingAcquireOp>(user))
+      for (Operation *filling : user->getUsers()) {
+        auto copy = dyn_cast<CopyOp>(filling);
+        bool isAsync = copy && canCopyAsync(copy);
+        arrivals.ofCopies |= isAsync;
+        arrivals.ofStores |= !isAsync;
+      }
+  // A slot without anything is full when its threads say so.
+  arrivals.ofCopies |= !arrivals.ofStores;
+  return arrivals;
+}
+
 std::unique_ptr<RingProtocol> SharedMemory::createProtocol(RingOp ring) {
-  // What goes through registers does not say when it has arrived.
-  if ((ring.getSlack() == 0 && !hasRings) || !hasMBarriers || !use.allAsync ||
-      !use.kernel.getKnownBlockSize())
+  if (!getRoles(use.kernel) &&
+      ((ring.getSlack() == 0 && !hasRings) || !hasMBarriers || !use.allAsync ||
+       !use.kernel.getKnownBlockSize()))
     return createBarrierProtocol(use);
   int64_t size = kSlotMBarrierBytes * ring.getStages();
   ImplicitLocOpBuilder b(ring.getLoc(), ring);
@@ -177,7 +197,8 @@ std::unique_ptr<RingProtocol> SharedMemory::createProtocol(RingOp ring) {
       arith::ConstantIndexOp::create(b, allocate(kNumbersAlignment, size));
   Value mbarriers =
       view(b, getSharedNumbersType(size / 8, b.getI64Type()), offset);
-  return createMBarrierProtocol(use, mbarriers, ring.getStages());
+  return createMBarrierProtocol(use, getArrivals(ring), mbarriers,
+                                ring.getStages());
 }
 
 void SharedMemory::lowerAllocs(bool ofTiles) {
@@ -186,8 +207,8 @@ void SharedMemory::lowerAllocs(bool ofTiles) {
     if (isSharedTile(type) != ofTiles)
       return;
     ImplicitLocOpBuilder b(alloc.getLoc(), alloc);
-    int64_t offset = ofTiles ? allocate(kTileAlignment, getBytes(type))
-                             : allocate(kNumbersAlignment, getSize(type));
+    int64_t offset =
+        allocate(getAlignment(type), ofTiles ? getBytes(type) : getSize(type));
     alloc->replaceAllUsesWith(
         ValueRange{view(b, type, arith::ConstantIndexOp::create(b, offset))});
     alloc->erase();
@@ -209,12 +230,28 @@ int64_t SharedMemory::lower() {
   return bytes;
 }
 
-static void lowerTake(TakeOp take) {
+/// Whether the calling thread is the first of those that copy.
+static Value emitIsFirst(ImplicitLocOpBuilder &b, int64_t first) {
+  IndexBuilder index{b};
+  return index.equal(gpu::ThreadIdOp::create(b, gpu::Dimension::x),
+                     index.constant(first));
+}
+
+static void lowerPut(PutOp put, int64_t first) {
+  ImplicitLocOpBuilder b(put.getLoc(), put);
+  IndexBuilder index{b};
+  emitIf(b, emitIsFirst(b, first), [&] {
+    memref::StoreOp::create(b, put.getNumber(), put.getSlot(),
+                            ValueRange{index.constant(0)});
+  });
+  put->erase();
+}
+
+static void lowerTake(TakeOp take, int64_t first) {
   ImplicitLocOpBuilder b(take.getLoc(), take);
   Type type = take.getSlot().getType().getElementType();
   IndexBuilder index{b}, number{b, type};
-  Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
-  Value isFirst = index.equal(thread, index.constant(0));
+  Value isFirst = emitIsFirst(b, first);
   // Of relaxed order: the number is all that CTAs tell each other.
   auto add = [&]() -> Value {
     Value base = getAddress(b, take.getCounters());
@@ -255,8 +292,27 @@ static LogicalResult checkRings(gpu::GPUFuncOp kernel) {
   return failure(result.wasInterrupted());
 }
 
+/// That roles have mbarriers to wait for, and that nothing else is on a ring.
+LogicalResult KernelLowerMemory::checkRoles(gpu::GPUFuncOp kernel) {
+  RolesOp roles = getRoles(kernel);
+  if (!roles)
+    return success();
+  if (!mbarriers)
+    return roles.emitOpError("expected a target whose threads can wait for an "
+                             "mbarrier: the pass has mbarriers=false");
+  WalkResult result = kernel.walk([&](Operation *op) -> WalkResult {
+    if (!isa<CopyOp, TakeOp, PutOp, RingRestartOp, RingAcquireOp, RingCommitOp,
+             RingWaitOp, RingSlotOp, RingReleaseOp>(op) ||
+        roles->isProperAncestor(op))
+      return success();
+    return op->emitOpError("expected to be in the kernel.roles of its kernel");
+  });
+  return failure(result.wasInterrupted());
+}
+
 LogicalResult KernelLowerMemory::lower(gpu::GPUFuncOp kernel) {
-  if (failed(checkRings(kernel)))
+  if (failed(checkRings(kernel)) || failed(verifyRoles(kernel)) ||
+      failed(checkRoles(kernel)))
     return failure();
   SmallVector<CopyOp> copies;
   kernel.walk([&](CopyOp copy) { copies.push_back(copy); });
@@ -264,11 +320,13 @@ LogicalResult KernelLowerMemory::lower(gpu::GPUFuncOp kernel) {
   if (!copies.empty() && !blockSize)
     return kernel.emitOpError("expected known_block_size, which says how many "
                               "threads share a copy");
+  ThreadRange threads =
+      blockSize ? getCopyingThreads(kernel) : ThreadRange{0, 0};
   for (CopyOp copy : copies)
-    if (blockSize->front() < getThreadsPerRow(copy))
+    if (threads.count < getThreadsPerRow(copy))
       return copy.emitOpError("expected at least ")
              << getThreadsPerRow(copy)
-             << " threads, as many as share a row, got " << blockSize->front();
+             << " threads, as many as share a row, got " << threads.count;
   RingUse use;
   use.kernel = kernel;
   use.allAsync = llvm::all_of(copies, canCopyAsync);
@@ -278,7 +336,7 @@ LogicalResult KernelLowerMemory::lower(gpu::GPUFuncOp kernel) {
                           return WalkResult::interrupt();
                         })
                         .wasInterrupted();
-  kernel.walk(lowerTake);
+  kernel.walk([&](TakeOp take) { lowerTake(take, threads.first); });
   int64_t bytes = SharedMemory(use, mbarriers).lower();
   if (bytes > sharedBytes || bytes == kTooManyBytes)
     return kernel.emitOpError("needs ")
@@ -288,14 +346,16 @@ LogicalResult KernelLowerMemory::lower(gpu::GPUFuncOp kernel) {
   for (CopyOp copy : copies) {
     ThreadBuilder b(copy.getLoc(), copy);
     if (canCopyAsync(copy)) {
-      emitCopyAsync(b, copy, blockSize->front());
+      emitCopyAsync(b, copy, threads);
       ++numAsync;
     } else {
-      emitCopyThroughRegisters(b, copy, blockSize->front());
+      emitCopyThroughRegisters(b, copy, threads);
       ++numSynchronous;
     }
     copy->erase();
   }
+  // Behind the rings, which look at what fills their slots.
+  kernel.walk([&](PutOp put) { lowerPut(put, threads.first); });
   if (bytes == 0)
     return success();
   auto module = kernel->getParentOfType<ModuleOp>();

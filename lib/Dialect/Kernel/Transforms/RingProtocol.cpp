@@ -71,8 +71,9 @@ kernel::createBarrierProtocol(const RingUse &use) {
 namespace {
 class MBarrierProtocol final : public RingProtocol {
 public:
-  MBarrierProtocol(const RingUse &use, Value mbarriers, int64_t stages)
-      : use(use), mbarriers(mbarriers), stages(stages) {}
+  MBarrierProtocol(const RingUse &use, RingArrivals arrivals, Value mbarriers,
+                   int64_t stages)
+      : use(use), arrivals(arrivals), mbarriers(mbarriers), stages(stages) {}
 
   void lower(RingOp ring) override;
   void lower(RingRestartOp restart) override;
@@ -100,15 +101,16 @@ private:
   int64_t threads() { return use.kernel.getKnownBlockSize()->front(); }
 
   RingUse use;
+  RingArrivals arrivals;
   Value mbarriers;
   int64_t stages;
 };
 } // namespace
 
-std::unique_ptr<RingProtocol> kernel::createMBarrierProtocol(const RingUse &use,
-                                                             Value mbarriers,
-                                                             int64_t stages) {
-  return std::make_unique<MBarrierProtocol>(use, mbarriers, stages);
+std::unique_ptr<RingProtocol>
+kernel::createMBarrierProtocol(const RingUse &use, RingArrivals arrivals,
+                               Value mbarriers, int64_t stages) {
+  return std::make_unique<MBarrierProtocol>(use, arrivals, mbarriers, stages);
 }
 
 /// Barriers of one kind are consecutive.
@@ -127,11 +129,14 @@ void MBarrierProtocol::emitIfThread(ThreadBuilder &b, int64_t modulus,
 }
 
 void MBarrierProtocol::emitInit(ThreadBuilder &b) {
+  int64_t full = getCopyingThreads(use.kernel).count *
+                 (int64_t{arrivals.ofCopies} + int64_t{arrivals.ofStores});
+  int64_t empty = getComputingThreads(use.kernel).count / kWarpLanes;
   for (int64_t stage = 0; stage < stages; ++stage) {
-    NVVM::MBarrierInitOp::create(b, address(b, Full, stage),
-                                 b.constant(threads()), Value());
-    NVVM::MBarrierInitOp::create(b, address(b, Empty, stage),
-                                 b.constant(threads() / kWarpLanes), Value());
+    NVVM::MBarrierInitOp::create(b, address(b, Full, stage), b.constant(full),
+                                 Value());
+    NVVM::MBarrierInitOp::create(b, address(b, Empty, stage), b.constant(empty),
+                                 Value());
   }
 }
 
@@ -176,8 +181,11 @@ void MBarrierProtocol::lower(RingAcquireOp acquire) {
   emitPass(b, Empty, i, b.bitXor(parityOf(b, i), 1));
   // Behind its copies: before the commit, which may be outside of a branch.
   b.setInsertionPoint(getNextOrEnd<RingCommitOp>(acquire));
-  NVVM::CpAsyncMBarrierArriveOp::create(b, address(b, Full, stageOf(b, i)),
-                                        /*noinc=*/true);
+  Value full = address(b, Full, stageOf(b, i));
+  if (arrivals.ofCopies)
+    NVVM::CpAsyncMBarrierArriveOp::create(b, full, /*noinc=*/true);
+  if (arrivals.ofStores)
+    NVVM::MBarrierArriveOp::create(b, Type(), full, Value());
 }
 
 void MBarrierProtocol::lower(RingWaitOp wait) {

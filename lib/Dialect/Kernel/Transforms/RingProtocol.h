@@ -9,6 +9,7 @@
 #ifndef VARLEN_DIALECT_KERNEL_TRANSFORMS_RINGPROTOCOL_H
 #define VARLEN_DIALECT_KERNEL_TRANSFORMS_RINGPROTOCOL_H
 
+#include "Roles.h"
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -51,12 +52,20 @@ struct RingUse {
 /// A barrier of the CTA at each wait, which all pass together.
 std::unique_ptr<RingProtocol> createBarrierProtocol(const RingUse &use);
 
+/// What arrives in the slots of a ring: what cp.async copies says so itself,
+/// what threads store, they have to say.
+struct RingArrivals {
+  bool ofCopies, ofStores;
+};
+
 /// Two mbarriers for each slot (PTX ISA, "Parallel Synchronization and
-/// Communication Instructions: mbarrier"): the first counts the threads whose
-/// copies have arrived, the second the warps that have released the slot.
+/// Communication Instructions: mbarrier"): the first counts the arrivals of
+/// each thread that copies, the second the warps that have released the slot.
 /// `mbarriers` is their memory, kSlotMBarrierBytes for each stage.
-std::unique_ptr<RingProtocol>
-createMBarrierProtocol(const RingUse &use, Value mbarriers, int64_t stages);
+std::unique_ptr<RingProtocol> createMBarrierProtocol(const RingUse &use,
+                                                     RingArrivals arrivals,
+                                                     Value mbarriers,
+                                                     int64_t stages);
 
 } // namespace mlir::varlen::kernel
 

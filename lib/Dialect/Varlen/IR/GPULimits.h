@@ -24,10 +24,9 @@ inline constexpr int64_t kMaxWarps = 32;
 /// The largest `rescale_threshold` of varlen.online_attn.
 inline constexpr int64_t kMaxRescaleThreshold = 8;
 
-/// CTAs, warps and 32-bit registers of a multiprocessor.
+/// CTAs and warps of a multiprocessor.
 inline constexpr int64_t kMaxCTAs = 32;
 inline constexpr int64_t kMultiprocessorWarps = 64;
-inline constexpr int64_t kMultiprocessorRegisters = 1 << 16;
 
 } // namespace mlir::varlen
 

@@ -20,6 +20,11 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+namespace mlir::gpu {
+class GPUFuncOp;
+class LaunchOp;
+} // namespace mlir::gpu
+
 //===----------------------------------------------------------------------===//
 // Dialect
 //===----------------------------------------------------------------------===//

@@ -39,11 +39,30 @@ def Kernel_TakeOp : Kernel_Op<"take", [
     gpu.barrier
     %number = memref.load %slot[%c0] : memref<1xi64, #gpu.address_space<workgroup>>
     ```
+
+    In a `kernel.roles` the threads are the producers, and so are those of the barriers.
   }];
   let arguments = (ins Kernel_Counters:$counters, Index:$i, Kernel_SharedNumbers:$slot);
   let assemblyFormat = [{
     $counters `[` $i `]` `to` $slot attr-dict `:` type($counters) `,` type($slot)
   }];
+}
+
+def Kernel_PutOp : Kernel_Op<"put", [
+    MemoryEffects<[MemWrite]>,
+    TypesMatchWith<"the number has the type of the slot's elements", "slot", "number",
+                   "::llvm::cast<::mlir::MemRefType>($_self).getElementType()">]> {
+  let summary = "A number that all producers have, into a slot of a ring";
+  let description = [{
+    One of them stores it as the first element of `slot`. As copies to the slot, it is there
+    for those who wait for it.
+
+    ```mlir
+    kernel.put %item to %slot : memref<1xi32, #gpu.address_space<workgroup>>
+    ```
+  }];
+  let arguments = (ins AnyTypeOf<[I32, I64]>:$number, Kernel_SharedNumbers:$slot);
+  let assemblyFormat = "$number `to` $slot attr-dict `:` type($slot)";
 }
 
 def Kernel_CopyOp : Kernel_RowsOp<"copy", [
@@ -105,15 +124,15 @@ def Kernel_CopyOp : Kernel_RowsOp<"copy", [
 def Kernel_RingOp : Kernel_Op<"ring", [MemoryEffects<[MemAlloc]>]> {
   let summary = "A queue of shared-memory slots";
   let description = [{
-    `stages` slots; slot i of the operations on the ring is number i mod stages.
-    The producer acquires a slot, copies to it and commits; the consumer waits
+    `stages` slots of tiles and numbers; slot i of the operations on the ring is number i
+    mod stages. The producer acquires a slot, copies to it and commits; the consumer waits
     for it, reads it and releases it; both in the order of i. The copies to a slot
     are in the block of its acquire.
 
         producer: acquire(i)  copy...  commit
         consumer:                              wait(i)  read...  release(i)
 
-    Every thread is both. Without `slack` a commit is a `cp.async` group, and a wait is
+    Outside of a `kernel.roles` every thread is both. Without `slack` a commit is a `cp.async` group, and a wait is
     `cp.async.wait_group` and a barrier of the CTA. That barrier also proves that
     the slot before is no longer read: with S stages acquire(i) has to come
     after wait(i - S + 1). Release does nothing.
@@ -125,6 +144,10 @@ def Kernel_RingOp : Kernel_Op<"ring", [MemoryEffects<[MemAlloc]>]> {
 
     So have the slots of a kernel with several rings, of which a slot of one can be
     released while those of another are read. Commits of all rings count as younger.
+
+    In a `kernel.roles` all slots have these two mbarriers, and acquires and waits no other
+    order than that of i. There i may start again at 0 where 2 x stages would follow, as it
+    counts for a slot and the parity of its turns alone.
 
     With a `lag` of 1, at most the slack, `kernel-defer-contract` may have a slot read,
     and released, in the iteration after that of its wait.
@@ -164,7 +187,7 @@ def Kernel_RingRestartOp : Kernel_Op<"ring.restart"> {
 
 /// Has the memory of a slot, whose types are those of the ring.
 class Kernel_SlotOp<string mnemonic> : Kernel_Op<mnemonic, [InferTypeOpAdaptor]> {
-  let results = (outs Variadic<Kernel_Shared>:$slot);
+  let results = (outs Variadic<AnyTypeOf<[Kernel_Shared, Kernel_SharedNumbers]>>:$slot);
   let extraClassDefinition = [{
     ::llvm::LogicalResult $cppClass::inferReturnTypes(
         ::mlir::MLIRContext *, ::std::optional<::mlir::Location>, Adaptor adaptor,
@@ -221,6 +244,66 @@ def Kernel_RingReleaseOp : Kernel_Op<"ring.release"> {
   let summary = "Consumer: all reads of slot i are done";
   let arguments = (ins Kernel_Ring:$ring, I32:$i);
   let assemblyFormat = "$ring `[` $i `]` attr-dict `:` type($ring)";
+}
+
+//===----------------------------------------------------------------------===//
+// Roles
+//===----------------------------------------------------------------------===//
+
+def Kernel_RolesOp : Kernel_Op<"roles", [
+    RecursiveMemoryEffects, NoRegionArguments, SingleBlockImplicitTerminator<"EndOp">,
+    ParentOneOf<["::mlir::gpu::GPUFuncOp", "::mlir::gpu::LaunchOp"]>]> {
+  let summary = "Warps that copy beside warps that compute";
+  let description = [{
+    The first warps of the CTA, `consumers` of them, run the one region, the other ones, as many
+    as `producers` says, the other region (warp specialization). They wait for each other at rings alone: who copies
+    to slots does so as far ahead as these are free, and for whichever item comes next, while the
+    others compute; and no thread that multiplies computes addresses of copies.
+
+    Tiles are shared by the consumers, copies by the producers, and a `gpu.barrier` is one of the
+    warps that run its region. All acquires, copies, commits and takes are in the region of
+    producers, and all waits for slots, reads and releases in that of consumers; rings are not
+    restarted. Before it comes a barrier of the CTA, behind the operations that make the rings.
+
+    With `registers` threads of either kind have so many, whole multiples of 8 from 24 to 256
+    (`setmaxnreg`), where the target can move them; there are whole warpgroups of either kind then.
+
+    ```mlir
+    %kv = kernel.ring stages(3) : !kernel.ring<memref<...>>
+    gpu.barrier
+    kernel.roles consumers(8) registers(232) {
+      %k = kernel.ring.wait %kv[%i] younger 0 : !kernel.ring<memref<...>>
+      ...
+      kernel.ring.release %kv[%i] : !kernel.ring<memref<...>>
+    } producers(4) registers(32) {
+      %k = kernel.ring.acquire %kv[%i] : !kernel.ring<memref<...>>
+      kernel.copy %keys rows(...) valid(%n) to %k : ...
+      kernel.ring.commit %kv : !kernel.ring<memref<...>>
+    }
+    ```
+  }];
+  let arguments = (ins
+    ConfinedAttr<I64Attr, [IntPositive]>:$consumers,
+    ConfinedAttr<I64Attr, [IntPositive]>:$producers,
+    OptionalAttr<I64Attr>:$consumer_registers, OptionalAttr<I64Attr>:$producer_registers);
+  let regions = (region SizedRegion<1>:$consuming, SizedRegion<1>:$producing);
+  let assemblyFormat = [{
+    `consumers` `(` $consumers `)` (`registers` `(` $consumer_registers^ `)`)? $consuming
+    `producers` `(` $producers `)` (`registers` `(` $producer_registers^ `)`)? $producing
+    attr-dict
+  }];
+  let skipDefaultBuilders = 1;
+  let builders = [
+    OpBuilder<(ins "int64_t":$consumers, "int64_t":$producers,
+                   "::mlir::IntegerAttr":$consumerRegisters,
+                   "::mlir::IntegerAttr":$producerRegisters)>];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+}
+
+def Kernel_EndOp : Kernel_Op<"end", [Pure, Terminator, HasParent<"RolesOp">]> {
+  let summary = "The end of what a role does";
+  let assemblyFormat = "attr-dict";
 }
 
 #endif // KERNEL_MEMORY_OPS_TD

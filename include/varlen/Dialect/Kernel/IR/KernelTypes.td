@@ -29,8 +29,8 @@ def Kernel_Pending : Kernel_Type<"Pending", "pending"> {
 def Kernel_Ring : Kernel_Type<"Ring", "ring"> {
   let summary = "Shared-memory slots that are filled and read in turn";
   let description = [{
-    `!kernel.ring<memref<...>, memref<...>>`: a slot has one shared tile of each
-    listed type.
+    `!kernel.ring<memref<...>, memref<...>>`: a slot has one shared tile, or numbers, of
+    each listed type.
   }];
   let parameters = (ins ArrayRefParameter<"::mlir::MemRefType">:$slot);
   let assemblyFormat = "`<` $slot `>`";

@@ -79,7 +79,7 @@ def KernelDistribute : Kernel_Pass<"kernel-distribute"> {
     contracted over), in `linalg.generic` with the maps (m, n), (m, 0) and
     (0, n), `linalg.contract`, `linalg.fill`, `tensor.empty`, `varlen.scatter_add` with
     rows R x 1, scf and the operations of this dialect; in a contraction B is a `kernel.tile`; W is
-    `known_block_size` / 32.
+    `known_block_size` / 32, or the consumers of a `kernel.roles`.
     *Guarantees*: no tensors are left; every complaint names the operation.
     *Numerics*: a row's sum is of the columns of a thread first, then of the
     lanes. The -inf that a maximum starts from is left out: it matters only to
@@ -336,7 +336,9 @@ def KernelLowerMemory : Pass<"kernel-lower-memory", "::mlir::ModuleOp"> {
     With `mbarriers`, a slot of a ring that has slack, or is not the kernel's only one, and is
     filled by `cp.async` alone has two mbarriers instead: each thread's copies arrive at the first, which a wait
     waits for, and each warp that releases the slot at the second, which an
-    acquire waits for.
+    acquire waits for. So have all slots of a kernel with `kernel.roles`, where
+    producers copy and consumers release; a thread that has stored to a slot arrives at the first
+    mbarrier for that, too. `kernel.put` becomes a store of one producer.
 
     `kernel.take` becomes an atomic addition of relaxed order by the first thread, which
     stores the number before the next barrier. Numbers lie behind all tiles.
@@ -374,6 +376,46 @@ def KernelLowerMemory : Pass<"kernel-lower-memory", "::mlir::ModuleOp"> {
   let statistics = [
     Statistic<"numAsync", "async", "Copies by cp.async">,
     Statistic<"numSynchronous", "synchronous", "Copies through registers">];
+}
+
+def KernelLowerRoles : Kernel_Pass<"kernel-lower-roles"> {
+  let summary = "Roles to a branch of the CTA's warps";
+  let description = [{
+    `kernel.roles` becomes a branch on the number of the warp, one that all of its lanes have
+    from the first of them, so that it is known to be one of whole warps. Each `gpu.barrier` in
+    a region becomes a barrier of its own number (1 for consumers, 2 for producers) of the
+    warps that run the region. With `moves-registers` and registers of the roles the kernel
+    starts with the mean of these (`nvvm.maxnreg`), and each role begins by asking for its own
+    (`nvvm.setmaxregister`).
+
+    *Requires*: `known_block_size` of the warps of both roles; after `kernel-lower-memory`,
+    which asks who copies.
+    *Guarantees*: no `kernel.roles`.
+    *Numerics*: none.
+
+    ```mlir
+    kernel.roles consumers(8) registers(232) { ... } producers(4) registers(32) { ... }
+    ```
+    becomes
+    ```mlir
+    %warp, %valid = gpu.shuffle idx %own, %c0, %c32 : i32
+    %consumes = arith.cmpi slt, %warp, %c8 : i32
+    scf.if %consumes {
+      nvvm.setmaxregister increase 232
+      ...
+    } else {
+      nvvm.setmaxregister decrease 32
+      ...
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect"];
+  let options = [
+    Option<"movesRegisters", "moves-registers", "bool", "false",
+           "Roles have the registers that they name: the target has setmaxnreg">];
+  let statistics = [
+    Statistic<"numLowered", "lowered", "Kernels with roles">];
 }
 
 def KernelLowerAccess : Kernel_Pass<"kernel-lower-access"> {
