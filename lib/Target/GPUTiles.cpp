@@ -158,8 +158,31 @@ int64_t mlir::varlen::getSharedBytes(const GPUTiles &tiles,
   int64_t mbarriers = tiles.areWarpsApart() ? tiles.rings * tiles.stages *
                                                   kernel::kSlotMBarrierBytes
                                             : 0;
+  // The tile has a slot of its own then, with its number.
+  int64_t item = tiles.producers > 0
+                     ? kernel::kSlotMBarrierBytes + kernel::kTakenBytes
+                     : 0;
   return bytes * (tile * columns + tiles.stages * block * (qk + v)) +
-         mbarriers + kernel::kTakenBytes;
+         mbarriers + item + kernel::kTakenBytes;
+}
+
+std::optional<RoleRegisters>
+mlir::varlen::getRoleRegisters(const GPUTiles &tiles) {
+  // What copies of cp.async and the arithmetic of an item take, and the most
+  // that a thread that multiplies can use.
+  constexpr int64_t kProducer = 32, kConsumer = 240;
+  if (tiles.producers == 0 || tiles.producers % kernel::kWarpgroupWarps != 0 ||
+      tiles.warps % kernel::kWarpgroupWarps != 0)
+    return std::nullopt;
+  int64_t warps = tiles.warps + tiles.producers;
+  int64_t each = llvm::alignDown(kMultiprocessorRegisters /
+                                     (tiles.ctas * warps * kernel::kWarpLanes),
+                                 kernel::kRegisterGranule);
+  if (each <= kProducer)
+    return std::nullopt;
+  int64_t left = each * warps - kProducer * tiles.producers;
+  int64_t own = llvm::alignDown(left / tiles.warps, kernel::kRegisterGranule);
+  return RoleRegisters{std::min(own, kConsumer), kProducer};
 }
 
 const GPUTiles *mlir::varlen::lookupGPUTiles(const GPUTarget &gpu,

@@ -160,10 +160,11 @@ def ConvertVarlenToKernel
     cuts, whose steps have limits, and one over the others. With slack or several rings, a
     warpgroup that has no row in use takes no step. Of queries `by_head`
     the blocks of one head follow those of another. `varlen.rows` becomes device
-    memory.
+    memory. With `producers` such warps copy (`kernel.roles`), and send the number of each item
+    with the rows of its tile.
 
-    All threads of a CTA write the zeros of a `varlen.clear`, before the barrier that
-    the first block of a tile is waited for with; steps of a loop over tiles of queries may add
+    All threads of a CTA, or all that compute, write the zeros of a `varlen.clear`, before a
+    barrier, that of the first block if there are no producers; steps of a loop over tiles of queries may add
     to the rows that it names. A loop over heads, one `varlen.sum_rows`, gives each sum a
     warp.
 

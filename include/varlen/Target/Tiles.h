@@ -20,6 +20,8 @@
 
 #include "llvm/ADT/PointerUnion.h"
 
+#include <optional>
+
 namespace mlir::varlen {
 
 /// A row of one of the two tables of targets.
@@ -81,13 +83,22 @@ ContractionTile getContractionTileTransposed(const CPUTarget &cpu);
 struct GPUTiles {
   int64_t warps, blockM, kvBlock, stages, ctas,
       slack = 0, lag = 0, rings = 1, rescaleThreshold = 0, scoresFirst = 0,
-      fewPart = 0;
+      fewPart = 0, producers = 0;
   /// Of tiles of keys: whether dk and dv have a kernel each.
   bool apart = false;
 
   /// Whether warps of a CTA may compute different blocks.
-  bool areWarpsApart() const { return slack > 0 || rings > 1; }
+  bool areWarpsApart() const { return slack > 0 || rings > 1 || producers > 0; }
 };
+
+/// Registers of a thread of warps that compute and of warps that only copy.
+struct RoleRegisters {
+  int64_t consumers, producers;
+};
+
+/// What `ctas` CTAs of these tiles leave for either, where warpgroups can give
+/// registers to others; nothing if they have none to give.
+std::optional<RoleRegisters> getRoleRegisters(const GPUTiles &tiles);
 
 /// What the tiles of a kernel own.
 enum class GPUTileOwner {
@@ -108,7 +119,8 @@ struct GPUTileNeeds {
 };
 
 /// Bytes of shared memory of a CTA: a tile and `stages` blocks, each in whole
-/// slabs of columns, the mbarriers of these, and the number of an item.
+/// slabs of columns, the mbarriers of these, and the number of an item, of
+/// which producers have one more.
 int64_t getSharedBytes(const GPUTiles &tiles, const GPUTileNeeds &needs);
 
 /// The tiles that suit; null if none fits in the shared memory of the chip.

@@ -157,10 +157,13 @@ void TileLoopConverter::allocate() {
     return kernel::getSharedTileTypes(
         cast<RankedTensorType>(read.getResult(0).getType()));
   };
+  SmallVector<MemRefType> ofTile, slot;
   for (ReadOp read : tileReads)
-    for (MemRefType type : typesOf(read))
-      shared[read].push_back(kernel::AllocOp::create(b, type));
-  SmallVector<MemRefType> slot;
+    llvm::append_range(ofTile, typesOf(read));
+  if (!hasRoles())
+    for (ReadOp read : tileReads)
+      for (MemRefType type : typesOf(read))
+        shared[read].push_back(kernel::AllocOp::create(b, type));
   auto addRing = [&] {
     rings.push_back(kernel::RingOp::create(
         b, kernel::RingType::get(b.getContext(), slot), schedule.getStages(),
@@ -174,6 +177,13 @@ void TileLoopConverter::allocate() {
   }
   if (!slot.empty())
     addRing();
+  if (hasRoles()) {
+    ofTile.push_back(kernel::getSharedNumbersType(1, b.getI32Type()));
+    items =
+        kernel::RingOp::create(b, kernel::RingType::get(b.getContext(), ofTile),
+                               kItemStages, /*slack=*/0,
+                               /*lag=*/0);
+  }
   taken = kernel::AllocOp::create(
       b, kernel::getSharedNumbersType(1, b.getI64Type()));
 }
@@ -371,13 +381,17 @@ void TileLoopConverter::emitTile(Value entry) {
   std::tie(tile, range) = decode(decodeEntry(entry));
   for (ClearOp clear : loop.getBody()->getOps<ClearOp>())
     emitClear(clear);
+  // Without roles the first block's barrier is between these zeros and what is
+  // added to them.
+  if (hasRoles() && !loop.getBody()->getOps<ClearOp>().empty())
+    gpu::BarrierOp::create(b);
   if (blocks) {
-    readTileRanges();
-    visited = getBlocks(dropHiddenBlocks(range));
-    Value heads = ofQueries ? narrow.constant(1) : narrow.cast(group);
-    pipeline = {narrow.mul(visited.masked, heads),
-                narrow.mul(visited.total, heads), emitHasRows()};
-    emitPrefetch();
+    emitPipeline(range);
+    pipeline.hasRows = emitHasRows();
+    if (hasRoles())
+      emitShareItem();
+    else
+      emitPrefetch();
   }
   auto ops = loop.getBody()->without_terminator();
   if (!parts) {
@@ -433,8 +447,10 @@ void TileLoopConverter::emitBlocks(Value entry) {
         return map.lookup(value);
       });
   map.map(blocks.getResults(), emitSteps(state));
-  // What the tile writes hides the latency.
-  kernel::TakeOp::create(b, context.work.count,
-                         index.constant(1 + context.number), taken);
+  if (hasRoles())
+    kernel::RingReleaseOp::create(b, items, turn);
+  else
+    // What the tile writes hides the latency.
+    emitTake();
   tile = decode(decodeEntry(entry)).first;
 }

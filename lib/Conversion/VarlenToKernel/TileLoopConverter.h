@@ -149,6 +149,11 @@ private:
   void emitCopies(unsigned number, Value i, bool masked, ValueRange slot);
   /// The same if there is such an iteration.
   void emitFetch(unsigned number, Value i, bool masked);
+  /// The number of the slot of iteration i: those of a tile follow each other
+  /// from `base` on.
+  Value getPosition(Value i) { return base ? narrow.add(base, i) : i; }
+  /// Sets which blocks the tile visits.
+  void emitPipeline(const MaskRange<Value> &range);
   /// Starts the pipeline of a tile: copies what all steps read, and the first
   /// blocks.
   void emitPrefetch();
@@ -164,6 +169,9 @@ private:
   /// in no order that a CTA could count on: each CTA takes the next one when it
   /// is through. The others are of one length: every `grid`-th.
   void emitItems(Value block, Value grid, Value count);
+  /// Takes the next item, whose number is there behind the next barrier.
+  void emitTake();
+  Value emitTaken(Value grid);
 
   // Parts of the keys, in TileLoopParts.cpp.
 
@@ -246,6 +254,28 @@ private:
             tile.first, ofQueries ? group : index.constant(1), valid};
   }
 
+  // Roles, in TileLoopRoles.cpp.
+
+  /// Slots of the ring of items: the rows of a tile take much memory, and those
+  /// of the next one arrive while results of this one are written.
+  static constexpr int64_t kItemStages = 1;
+  /// Whether warps of their own copy.
+  bool hasRoles() { return blocks && schedule.getProducers() > 0; }
+  /// The items of a CTA, copied by some of its warps while others compute.
+  void emitRoles(Value block, Value grid, Value count);
+  void emitProducer(Value block, Value grid, Value count);
+  void emitConsumer(Value count);
+  /// Gives the steps of a tile the rows of its item.
+  void emitShareItem();
+  /// Copies blocks from `from` on, and the others of all heads.
+  void emitFetchFrom(int64_t from);
+  /// Sends the number of an item, and the rows that all its steps read.
+  void emitSendItem(Value item, Value turn, bool hasRows);
+  /// Where a count of slots of rings of `stages` goes on behind `count` more.
+  Value emitAdvance(Value position, Value count, int64_t stages) {
+    return narrow.rem(narrow.add(position, count), narrow.constant(2 * stages));
+  }
+
   // Shared memory.
   /// Planes of an f32 tile, whose sum it is.
   int64_t planes() { return element.isF32() ? kernel::kPlanes : 1; }
@@ -288,6 +318,10 @@ private:
 
   /// One for all reads at a block, or one for each.
   SmallVector<Value> rings;
+  /// With roles, that of items: the rows that all steps read, and a number.
+  Value items;
+  /// With roles, where the slots of a tile begin, and those of its item.
+  Value base, turn;
   DenseMap<Operation *, SmallVector<Value>> shared;
   /// The item taken last, in shared memory; null if no tile visits blocks.
   Value taken;

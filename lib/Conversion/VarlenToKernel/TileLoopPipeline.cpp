@@ -52,10 +52,18 @@ bool TileLoopConverter::isBlockInPage(ReadOp read) {
 
 void TileLoopConverter::emitFetch(unsigned number, Value i, bool masked) {
   emitIf(b, narrow.less(i, pipeline.total), [&] {
-    auto slot = kernel::RingAcquireOp::create(b, rings[number], i);
+    auto slot = kernel::RingAcquireOp::create(b, rings[number], getPosition(i));
     emitCopies(number, i, masked, slot.getResults());
   });
   kernel::RingCommitOp::create(b, rings[number]);
+}
+
+void TileLoopConverter::emitPipeline(const MaskRange<Value> &range) {
+  readTileRanges();
+  visited = getBlocks(dropHiddenBlocks(range));
+  Value heads = ofQueries ? narrow.constant(1) : narrow.cast(group);
+  pipeline = {narrow.mul(visited.masked, heads),
+              narrow.mul(visited.total, heads), /*hasRows=*/Value()};
 }
 
 void TileLoopConverter::emitPrefetch() {
@@ -104,20 +112,23 @@ Values TileLoopConverter::emitStepLoop(bool masked, Value from, Value to,
                              schedule.getStages()) -
                     1;
   return llvm::to_vector(emitLoop(
-      b, from, to, narrow.constant(1), state, [&](Value i, ValueRange carried) {
+      b, getPosition(from), getPosition(to), narrow.constant(1), state,
+      [&](Value position, ValueRange carried) {
+        Value i = base ? narrow.sub(position, base) : position;
         // In flight while the slots are waited for.
         if (!onlyCopies && readsEarly())
           emitBlockLoads(i, masked);
         Values slots;
         for (auto [number, ring] : llvm::enumerate(rings)) {
-          auto slot = kernel::RingWaitOp::create(b, ring, i, younger);
+          auto slot = kernel::RingWaitOp::create(b, ring, position, younger);
           llvm::append_range(slots, slot.getResults());
-          emitFetch(number, narrow.add(i, ahead), masked);
+          if (!hasRoles())
+            emitFetch(number, narrow.add(i, ahead), masked);
         }
         Values result =
             onlyCopies ? Values(carried) : emitStep(i, masked, slots, carried);
         for (Value ring : rings)
-          kernel::RingReleaseOp::create(b, ring, i);
+          kernel::RingReleaseOp::create(b, ring, position);
         return result;
       }));
 }
@@ -142,6 +153,15 @@ Values TileLoopConverter::emitSteps(const Values &state) {
 // The kernel
 //===----------------------------------------------------------------------===//
 
+void TileLoopConverter::emitTake() {
+  kernel::TakeOp::create(b, context.work.count,
+                         index.constant(1 + context.number), taken);
+}
+
+Value TileLoopConverter::emitTaken(Value grid) {
+  return narrow.add(grid, narrow.load(taken, index.constant(0)));
+}
+
 void TileLoopConverter::emitItems(Value block, Value grid, Value count) {
   if (!taken) {
     emitLoop(b, block, count, grid, [&](Value item) { emitTile(item); });
@@ -151,7 +171,7 @@ void TileLoopConverter::emitItems(Value block, Value grid, Value count) {
   auto emitItem = [&](ValueRange item) {
     emitTile(item[0]);
     gpu::BarrierOp::create(b);
-    return Values{narrow.add(grid, narrow.load(taken, index.constant(0)))};
+    return Values{emitTaken(grid)};
   };
   emitWhile(b, block, isItem, emitItem);
 }
@@ -168,16 +188,20 @@ LogicalResult TileLoopConverter::emit() {
       index.min(index.mul(processors, schedule.getCtas()),
                 index.mul(index.dim(context.work.list, 0), batch.getKvHeads()));
   // Entries have 32 bits, as no memory has room for the rows of more.
-  emitLaunch(
-      b, getKernelName(loop), index.max(ctas, 1),
-      schedule.getWarps() * kernel::kWarpLanes,
-      [&](Value block, Value grid, Value) {
-        if (blocks)
-          allocate();
-        Value entries = index.load(context.work.count, index.constant(0));
-        Value count = index.mul(entries, batch.getKvHeads());
-        emitItems(narrow.cast(block), narrow.cast(grid), narrow.cast(count));
-      });
+  int64_t warps =
+      schedule.getWarps() + (hasRoles() ? schedule.getProducers() : 0);
+  emitLaunch(b, getKernelName(loop), index.max(ctas, 1),
+             warps * kernel::kWarpLanes, [&](Value block, Value grid, Value) {
+               if (blocks)
+                 allocate();
+               Value entries =
+                   index.load(context.work.count, index.constant(0));
+               Value count = index.mul(entries, batch.getKvHeads());
+               auto emit = hasRoles() ? &TileLoopConverter::emitRoles
+                                      : &TileLoopConverter::emitItems;
+               (this->*emit)(narrow.cast(block), narrow.cast(grid),
+                             narrow.cast(count));
+             });
   if (parts)
     emitMergeKernel(index.mul(processors, schedule.getCtas()));
   return success();

@@ -160,7 +160,8 @@ LogicalResult GPUScheduleAttr::verify(EmitError error, int64_t warps,
                                       int64_t stages, int64_t ctas,
                                       int64_t slack, int64_t lag, int64_t rings,
                                       int64_t rescaleThreshold,
-                                      int64_t scoresFirst, int64_t fewPart) {
+                                      int64_t scoresFirst, int64_t fewPart,
+                                      int64_t producers) {
   if (failed(verifyRange(error, "warps", warps, 1, kMaxWarps)))
     return failure();
   // A product takes 16 rows of one side and contracts over 16 of the other.
@@ -182,7 +183,8 @@ LogicalResult GPUScheduleAttr::verify(EmitError error, int64_t warps,
       failed(verifyRange(error, "rescale_threshold", rescaleThreshold, 0,
                          kMaxRescaleThreshold)) ||
       failed(verifyRange(error, "scores_first", scoresFirst, 0, 1)) ||
-      failed(verifyRange(error, "few_part", fewPart, 0, kMaxPartBlocks)))
+      failed(verifyRange(error, "few_part", fewPart, 0, kMaxPartBlocks)) ||
+      failed(verifyRange(error, "producers", producers, 0, kMaxWarps - warps)))
     return failure();
   return verifyRange(error, "ctas", ctas, 1, kMaxCTAs);
 }
@@ -216,10 +218,14 @@ static LogicalResult verifyAccumulator(AttentionOpInterface op, StringRef name,
          << rows << " rows, got " << columns;
 }
 
-/// That a chip has shared memory for the tiles of `schedule`.
-static LogicalResult verifySharedMemory(Operation *op, GPUScheduleAttr schedule,
-                                        GPUTileOwner owner,
-                                        const GPUTarget &gpu) {
+/// That a chip has shared memory for the tiles of `schedule`, and what its
+/// producers need.
+static LogicalResult verifyChip(Operation *op, GPUScheduleAttr schedule,
+                                GPUTileOwner owner, const GPUTarget &gpu) {
+  if (schedule.getProducers() > 0 && !gpu.hasTryWait)
+    return op->emitOpError("expected no producers on ")
+           << gpu.name << ", whose threads cannot wait for an mbarrier, got "
+           << schedule;
   int64_t bytes =
       getSharedBytes(schedule.getTiles(),
                      cast<AttentionOpInterface>(op).getGPUTileNeeds(owner));
@@ -252,7 +258,7 @@ LogicalResult GPUScheduleAttr::verifyFitsTarget(Operation *op,
   auto *gpu = dyn_cast<const GPUTarget *>(target);
   if (!gpu)
     return emitWrongKind(op, *this, target);
-  return verifySharedMemory(op, *this, GPUTileOwner::Queries, *gpu);
+  return verifyChip(op, *this, GPUTileOwner::Queries, *gpu);
 }
 
 //===----------------------------------------------------------------------===//
@@ -308,12 +314,9 @@ LogicalResult GPUGradScheduleAttr::verifyFitsTarget(Operation *op,
   auto *gpu = dyn_cast<const GPUTarget *>(target);
   if (!gpu)
     return emitWrongKind(op, *this, target);
-  if (failed(verifySharedMemory(op, getDq(), GPUTileOwner::QueryGradients,
-                                *gpu)) ||
-      failed(verifySharedMemory(op, getDk(), GPUTileOwner::KeyValueGradients,
-                                *gpu)))
+  if (failed(verifyChip(op, getDq(), GPUTileOwner::QueryGradients, *gpu)) ||
+      failed(verifyChip(op, getDk(), GPUTileOwner::KeyValueGradients, *gpu)))
     return failure();
-  return getDv() ? verifySharedMemory(op, getDv(), GPUTileOwner::ValueGradients,
-                                      *gpu)
+  return getDv() ? verifyChip(op, getDv(), GPUTileOwner::ValueGradients, *gpu)
                  : success();
 }

@@ -79,6 +79,8 @@ static GPUScheduleAttr getStatisticsSchedule(GPUScheduleAttr dq) {
   GPUTiles tiles = dq.getTiles();
   tiles.warps = warps;
   tiles.ctas = std::min(kMaxCTAs, kMultiprocessorWarps / warps);
+  // There are no blocks to copy.
+  tiles.producers = 0;
   return GPUScheduleAttr::get(dq.getContext(), tiles);
 }
 

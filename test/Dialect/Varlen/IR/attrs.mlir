@@ -52,6 +52,8 @@ func.func private @slack() attributes {s = #varlen.gpu_schedule<warps = 4, block
 func.func private @lag() attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 4, ctas = 2, slack = 2, lag = 1>}
 // CHECK: #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 2, ctas = 2, few_part = 8>
 func.func private @few_part() attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 2, ctas = 2, few_part = 8, slack = 0>}
+// CHECK: #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 2, ctas = 1, producers = 4>
+func.func private @producers() attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 2, ctas = 1, producers = 4, few_part = 0>}
 // CHECK: #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 2, ctas = 2, rings = 2, rescale_threshold = 8>
 func.func private @threshold() attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 2, ctas = 2, rescale_threshold = 8, rings = 2>}
 // CHECK: dk = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2, scores_first = 1>

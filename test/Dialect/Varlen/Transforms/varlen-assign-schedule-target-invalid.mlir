@@ -60,3 +60,15 @@ func.func @shared_memory_dv(%q: tensor<?x4x64xbf16>, %cu: tensor<?xi32>, %lse: t
       -> (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>)
   return
 }
+
+// -----
+
+!t = tensor<?x2x64xbf16>
+!cu = tensor<?xi32>
+func.func @producers(%q: !t, %k: !t, %v: !t, %cu: !cu) {
+  // expected-error @below {{op expected no producers on sm_86, whose threads cannot wait for an mbarrier, got #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1, producers = 4>}}
+  %o, %l = varlen.attn %q, %k, %v, %cu, %cu
+      {varlen.schedule = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1, producers = 4>}
+      : (!t, !t, !t, !cu, !cu) -> (!t, tensor<2x?xf32>)
+  return
+}

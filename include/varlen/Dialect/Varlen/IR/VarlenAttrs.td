@@ -210,6 +210,9 @@ def Varlen_GPUScheduleAttr : Varlen_Attr<"GPUSchedule", "gpu_schedule", [
     `scores_first`, 1, the gradient of p is computed beside p, not before the scores. In the
     forward, with a `few_part` the keys of a sequence with few queries are cut into parts of
     that many kv blocks, which CTAs share, and whose states one more kernel merges (split-KV).
+    With `producers` so many more warps of the CTA do nothing but copy, as far ahead as
+    there are stages, and the rows of the next tile while results of one are written; the target
+    needs mbarriers that threads can wait for (sm_90 and later).
 
     ```mlir
     #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 2, ctas = 2>
@@ -229,23 +232,27 @@ def Varlen_GPUScheduleAttr : Varlen_Attr<"GPUSchedule", "gpu_schedule", [
     DefaultValuedParameter<"int64_t", "0",
       "whether scores come before the gradient of p">:$scores_first,
     DefaultValuedParameter<"int64_t", "0",
-      "kv blocks in a part of the keys of few queries">:$few_part);
+      "kv blocks in a part of the keys of few queries">:$few_part,
+    DefaultValuedParameter<"int64_t", "0", "warps that only copy">:$producers);
   let assemblyFormat = [{
     `<` `warps` `=` $warps `,` `block_m` `=` $blockM `,` `kv_block` `=` $kvBlock
     `,` `stages` `=` $stages `,` `ctas` `=` $ctas
-    (`,` struct($slack, $lag, $rings, $rescale_threshold, $scores_first, $few_part)^)? `>`
+    (`,` struct($slack, $lag, $rings, $rescale_threshold, $scores_first, $few_part,
+                $producers)^)? `>`
   }];
   let genVerifyDecl = 1;
   let builders = [AttrBuilder<(ins "const ::mlir::varlen::GPUTiles &":$tiles), [{
     return $_get($_ctxt, tiles.warps, tiles.blockM, tiles.kvBlock, tiles.stages,
                  tiles.ctas, tiles.slack, tiles.lag, tiles.rings,
-                 tiles.rescaleThreshold, tiles.scoresFirst, tiles.fewPart);
+                 tiles.rescaleThreshold, tiles.scoresFirst, tiles.fewPart,
+                 tiles.producers);
   }]>];
   let extraClassDeclaration = [{
     ::mlir::varlen::GPUTiles getTiles() const {
       return {getWarps(), getBlockM(), getKvBlock(), getStages(),
               getCtas(),  getSlack(),  getLag(),     getRings(),
-              getRescaleThreshold(), getScoresFirst(), getFewPart()};
+              getRescaleThreshold(), getScoresFirst(), getFewPart(),
+              getProducers()};
     }
   }];
 }
