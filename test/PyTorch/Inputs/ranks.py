@@ -11,7 +11,7 @@ from varlen import _cache
 
 
 def _take_turns(path):
-    """Of the processes that call this with one path, one compiles a kernel, and the others wait
+    """Has one of the processes that call this with one path compile a kernel, and the others wait
     and find it on the disk."""
     find = _cache._find
 
