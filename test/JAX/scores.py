@@ -1,9 +1,12 @@
 # RUN: %python %s
-"""Scores in JAX: results, gradients by captures, batches and several devices."""
+# RUN: %if long %{ %python %s --whole %}
+"""Scores in JAX: results, gradients by captures, batches and several devices. On a GPU, and in
+`make check-all`, more scores than one for each kind of capture."""
 
 import itertools
+import sys
 
-from Inputs.device import TYPES, share
+from Inputs.device import IS_CUDA, TYPES, share
 
 import jax
 import numpy as np
@@ -22,14 +25,18 @@ rng = np.random.default_rng(1)
 cu_q, cu_k = cumulate(0, 9, 1, 4, 0), cumulate(3, 9, 6, 2, 0)
 ROWS_Q, ROWS_K = 16, 20
 LIBRARY = {
-    scores.softcap(2.0): (), scores.alibi(): ("slopes",), scores.query_gains(): ("gains",),
-    scores.capped_alibi(3.0): ("gains", "slopes"), scores.chunked(4): (),
-    scores.prefix_lm(): ("prefix",), scores.document(): ("begin", "end"),
+    scores.softcap(2.0): (), scores.capped_alibi(3.0): ("gains", "slopes"),
     scores.t5_bias(8, 6): ("bias",),
     scores.compose(scores.key_bias(), scores.key_padding()): ("bias", "used"),
     scores.compose(scores.position_bias(), scores.tree()): ("bias", "flags"),
-    scores.compose(scores.softcap(5.0), scores.causal()): (),
 }  # fmt: skip
+assert {of for score in LIBRARY for of in score.captures.values()} == {*scores.CAPTURES}
+if "--whole" in sys.argv or IS_CUDA:
+    LIBRARY |= {
+        scores.alibi(): ("slopes",), scores.query_gains(): ("gains",), scores.chunked(4): (),
+        scores.prefix_lm(): ("prefix",), scores.document(): ("begin", "end"),
+        scores.compose(scores.softcap(5.0), scores.causal()): (),
+    }  # fmt: skip
 
 
 def make(element, heads, kv_heads, score):

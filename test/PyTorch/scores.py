@@ -1,14 +1,19 @@
 # RUN: %python %s
+# RUN: %if long %{ %python %s --whole %}
 """Scores in PyTorch: values and gradients beside autograd's of the definition, PyTorch's
-own checks, whole graphs, and flash-attn's softcap and ALiBi."""
+own checks, whole graphs, and flash-attn's softcap and ALiBi. On a GPU, and in `make check-all`,
+every score of the library, whose values on a CPU test/Integration/conformance.py compares."""
+
+import sys
 
 import torch
-from device import HAS_F64, of_device
+from device import HAS_F64, IS_FAKE, ON_CUDA, of_device
 from packed import TOLERANCE, attention, normal, offsets
 
 from varlen import scores
 from varlen.torch import flash_attn_varlen_func, varlen_attn, varlen_attn_out
 
+WHOLE = "--whole" in sys.argv or ON_CUDA and not IS_FAKE
 torch.manual_seed(0)
 # Empty sequences, more keys than queries, one query, rows behind the last sequence.
 QUERIES, KEYS = [0, 37, 1, 0, 20], [3, 61, 9, 0, 20]
@@ -61,33 +66,32 @@ def check(label, dtype, ours, change, window, more=()):
         close(f"{label}: d{name}", dtype, x, y.double())
 
 
+# Windows, scores and types of elements are independent of each other in this code: each score
+# with one of the masks in f32, and of other types both scores, with a slope for each sequence.
+MASKS = [(True, (-1, 0)), (False, (9, 4)), (False, (-1, -1))]
 for dtype in of_device(*TOLERANCE):
     wide = torch.float64 if dtype == torch.float64 else torch.float32
     one, each = torch.rand(4, dtype=wide), torch.rand(len(QUERIES), 4, dtype=wide)
     for slopes in (one, each):
         slopes.mul_(0.3).requires_grad_()
-    # Windows, scores and types of elements are independent of each other in this code: all
-    # in f32, and of other types both scores, with a slope for each sequence.
-    masks = [(False, (-1, -1)), (True, (-1, 0)), (False, (9, 4))]
-    for causal, window in masks if dtype == torch.float32 else masks[1:2]:
-        sides = (-1, -1) if causal else window
+    kinds = [
+        ({"softcap": 2.5}, softcap(2.5)), ({"alibi_slopes": one}, alibi(one)),
+        ({"alibi_slopes": each}, alibi(each)),
+        ({"softcap": 2.5, "alibi_slopes": each}, both(softcap(2.5), alibi(each))),
+    ]  # fmt: skip
+    for i, (options, change) in enumerate(kinds):
+        if dtype != torch.float32 and i != 3:
+            continue
+        for causal, window in MASKS if WHOLE and dtype == torch.float32 else [MASKS[i % 3]]:
 
-        def flash(q, k, v, **options):
-            return flash_attn_varlen_func(
-                q, k, v, cu_q, cu_k, causal=causal, window_size=sides, **options
-            )
+            def flash(q, k, v):
+                return flash_attn_varlen_func(
+                    q, k, v, cu_q, cu_k, causal=causal, window_size=(-1, -1) if causal else window,
+                    **options,
+                )  # fmt: skip
 
-        if dtype == torch.float32:
-            check("softcap", dtype, lambda *x: flash(*x, softcap=2.5), softcap(2.5), window)
-        for slopes in (one, each) if dtype == torch.float32 else ():
-            check(
-                f"alibi of rank {slopes.dim()}", dtype,
-                lambda *x: flash(*x, alibi_slopes=slopes), alibi(slopes), window, [slopes],
-            )  # fmt: skip
-        check(
-            "softcap and alibi", dtype, lambda *x: flash(*x, softcap=2.5, alibi_slopes=each),
-            both(softcap(2.5), alibi(each)), window, [each],
-        )  # fmt: skip
+            more = [options["alibi_slopes"]] if "alibi_slopes" in options else []
+            check(" and ".join(options), dtype, flash, change, window, more)
 
 # A score and captures in PyTorch's function.
 WIDEST, WIDEST_NAME = (torch.float64, "f64") if HAS_F64 else (torch.float32, "f32")
@@ -108,7 +112,8 @@ def ours(q, k, v, *captures):
 negated = [torch._neg_view(-gains.detach()), torch._neg_view(-slopes.detach())]
 assert torch.equal(ours(q, k, v, *negated), ours(q, k, v, *captures))
 
-# Every score of the library. Those that have to be called with something:
+# Scores with each kind of capture, and every one of the library. Those that have to be called
+# with something:
 ARGUMENTS = {
     "softcap": [(4,)], "capped_alibi": [(4,)], "sliding_window": [(9, 4)], "dilated": [(3,)],
     "chunked": [(7,)], "t5_bias": [(8, 6), (6, 9, False)],
@@ -153,10 +158,12 @@ library = [
     for arguments in ARGUMENTS.get(name, [()])
 ]
 assert {"softcap", "alibi", "t5_bias", "tree"} <= {example.name for example in library}
-for example in [
-    *library, score, scores.compose(scores.position_bias(), scores.tree()),
+examples = [
+    score, scores.t5_bias(8, 6), scores.compose(scores.position_bias(), scores.tree()),
     scores.compose(scores.key_bias(), scores.key_padding()),
-]:  # fmt: skip
+]  # fmt: skip
+assert {of for example in examples for of in example.captures.values()} == {*scores.CAPTURES}
+for example in dict.fromkeys([*examples, *library]) if WHOLE else examples:
     def attend(q, k, v, *captures):
         cu = cu_q.to(q.device), cu_k.to(q.device)
         return varlen_attn(q, k, v, *cu, enable_gqa=True, score=example, captures=captures)
@@ -187,11 +194,11 @@ with torch.no_grad():
 assert found.shape == gains.shape and not found[:, sum(QUERIES) :].any() and found.any()
 
 
-# Whole graphs.
+# Whole graphs, of kernels from above.
 def model(q, k, v, one, each):
-    x = flash_attn_varlen_func(q, k, v, cu_q, cu_k, causal=True, softcap=3.0, alibi_slopes=one)
-    y = flash_attn_varlen_func(q, k, v, cu_q, cu_k, softcap=3.0)
-    z = flash_attn_varlen_func(q, k, v, cu_q, cu_k, alibi_slopes=each)
+    x = flash_attn_varlen_func(q, k, v, cu_q, cu_k, causal=True, softcap=2.5, alibi_slopes=each)
+    y = flash_attn_varlen_func(q, k, v, cu_q, cu_k, causal=True, softcap=2.5)
+    z = flash_attn_varlen_func(q, k, v, cu_q, cu_k, window_size=(9, 4), alibi_slopes=one)
     return x + y + z + ours(q, k, v, gains.float().detach(), one)
 
 
