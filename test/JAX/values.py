@@ -32,6 +32,8 @@ def run(element, q, k, v, cu_q, cu_k, **options):
     dout, dlse = normal(rng, element, *out.shape), rng.standard_normal(lse.shape).astype(lse.dtype)
     got = list(map(np.asarray, differentiate((dout, dlse))))
     check_gradients(element, got, dout, dlse, q, k, v, cu_q, cu_k, **options)
+    if element != "f32":
+        return
     # Without lse there is nothing to differentiate by it.
     again, differentiate = jax.vjp(lambda *x: attend(*x)[0], *inputs)
     check_gradients(
@@ -48,9 +50,11 @@ MASKS = (
     {"window": [5, 0], "alignment": "top_left"},
     {"chunk": 4},
 )
+# All masks in f32, and one, of which two with a sink, in each other type.
+OF_TYPES = {"f16": 3, "bf16": 1, "f64": 2}
 for i, element in enumerate(TYPES):
     for j, mask in enumerate(MASKS):
-        if element != "f32" and j % 2 != i % 2:
+        if element != "f32" and j != OF_TYPES[element]:
             continue
         index = (np.int32, np.int64)[j % 2]
         # Empty sequences first, within and last, one of one token, more queries than

@@ -58,13 +58,11 @@ BATCHES = (
 )
 for dtype, (lengths, lengths_k) in itertools.product(TYPES, BATCHES):
     check(lengths, lengths_k, 4, 2, 16, 24, (-1, 0), dtype, has_sink=True)
-for window in ((-1, -1), (3, 0), (0, 0), (-1, 2), (2, -1), (4, 4), (1025, 1025)):
-    check([30, 0, 7], [25, 4, 7], 2, 2, 32, 32, window, torch.float32)
-check([30, 7], [30, 7], 6, 1, 64, 64, (-1, 0), torch.float32, scale=0.3, index=torch.int64)
-check([30, 7], [30, 7], 2, 2, 40, 8, (-1, 0), torch.bfloat16)
-for dim, value_dim in ((192, 128), (192, 192), (256, 128), (256, 256)):
-    check([30, 70], [30, 70], 2, 1, dim, value_dim, (-1, 0), torch.bfloat16)
-check([5, 6], [5, 6], 2, 1, 1, 1, (-1, 0), torch.float32, scale=1e-5)
+# Large head dims are in provider-contracts.py.
+for window in ((-1, -1), (0, 0), (-1, 2), (1025, 1025)):
+    check([30, 0, 7], [25, 4, 7], 2, 2, 16, 16, window, torch.float32)
+check([30, 7], [30, 7], 6, 1, 40, 8, (-1, 0), torch.bfloat16, scale=0.3, index=torch.int64)
+check([5, 6], [5, 6], 2, 1, 1, 1, (2, -1), torch.float32, scale=1e-5)
 
 # Of both ways to say that a mask is causal, of scale's default, and of the order of
 # positional arguments in torch 2.10.
@@ -180,7 +178,7 @@ else:
 # Alone or in a batch, on any number of threads: the same bits.
 lengths = [300, 1, 0, 170]
 cu = offsets(lengths)
-for dtype, window in itertools.product((torch.float32, torch.bfloat16), ((-1, -1), (100, 0))):
+for dtype, window in ((torch.float32, (-1, -1)), (torch.bfloat16, (100, 0))):
     inputs = [normal(sum(lengths), 4, 64, dtype=dtype) for _ in range(3)]
     dout = torch.randn_like(inputs[0])
     results = []
