@@ -49,14 +49,12 @@ others = {
     "sink": torch.randn(heads), "slopes": torch.randn(heads), "wide_sink": torch.randn(heads, dtype=torch.float64),
 }  # fmt: skip
 cases = {
-    "plain": (torch.float32, {}),
     "causal": (torch.float32, {"window_size": (-1, 0), "sink": "sink", "scale": 0.3}),
     "used": (torch.float16, {"window_size": (2, 0), "seqused_k": "used", "seqused_q": "used_q"}),
-    "offset": (torch.float32, {"window_size": (-1, 0), "q_offset": "offset", "seqused_k": "used"}),
     "chunk": (torch.float32, {"chunk": 4}),
     # A scale that f32 does not have.
     "wide": (torch.float64, {"scale": 1 / 3, "sink": "wide_sink", "score": scores.softcap(3.0)}),
-    "score": (torch.float32, {"score": scores.alibi(), "captures": ["slopes"], "window_size": (-1, 0)}),
+    "score": (torch.float32, {"score": scores.alibi(), "captures": ["slopes"], "q_offset": "offset", "seqused_k": "used"}),
 }  # fmt: skip
 limits = {torch.float16: 2e-3, torch.float32: 1e-5, torch.float64: 1e-13}
 functions, models = {}, {}
@@ -108,4 +106,4 @@ def set_score(node):
 raises(ModelError, "(varlen.attn, opset 1): ", import_model, broken("score", set_score))
 raises(ModelError, "expected the captures of the score (slopes), got 0", import_model,
        broken("score", lambda node: node.input.pop()))  # fmt: skip
-raises(ModelError, "expected an input cu_seqlens_k", import_model, broken("plain", lambda node: node.input.pop()))
+raises(ModelError, "expected an input cu_seqlens_k", import_model, broken("chunk", lambda node: node.input.pop()))
