@@ -37,9 +37,11 @@ MASKS = (
     {"window": [5, 0], "alignment": "top_left"},
     {"chunk": 4},
 )
+# All masks in f32, and one, of which two with a sink, in each other type.
+OF_TYPES = {"f16": 3, "bf16": 1, "f64": 2}
 for i, element in enumerate(NUMPY_TYPES):
     for j, mask in enumerate(MASKS):
-        if element != "f32" and j % 3 != i % 3:
+        if element != "f32" and j != OF_TYPES[element]:
             continue
         index = (np.int32, np.int64)[j % 2]
         # Empty sequences first, within and last, one of one token, more queries
@@ -60,8 +62,9 @@ for i, element in enumerate(NUMPY_TYPES):
             options["seqused_k"] = np.array([2, 9, 0, 0, 6, 0, 0], index)
             options["q_offset"] = np.array([0, 1, 0, 0, -3, 2, 0], index)
         run_gradients(element, q, k, v, cu_q, cu_k, mask, **options)
-        if "seqused_q" not in options:
-            run_attn(element, q, k[:1].repeat(len(q), 0), v[:1].repeat(len(q), 0), cu_q, None, mask, **options)
+        if element == "f32" and j < 2:
+            keys = [normal(rng, element, len(q), kv_heads, d) for d in (head_dim, v_head_dim)]
+            run_attn(element, q, *keys, cu_q, None, mask, **options)
 
 # No row, no sequence; queries without keys see none.
 q, k, v = (normal(rng, "f32", n, 2, 16) for n in (0, 0, 0))
@@ -82,7 +85,7 @@ cu = cumulate(12, 18)
 slices = qkv[:, :4], qkv[:, 4:6], qkv[:, 6:]
 copies = [x.copy() for x in slices]
 head_major = normal(rng, "f32", 4, 30, 16)
-for mask in MASKS:
+for mask in MASKS[:2]:
     out, lse = varlen.attn(*slices, cu, return_lse=True, **mask)
     same = varlen.attn(*copies, cu, return_lse=True, **mask)
     assert np.array_equal(out, same[0]) and np.array_equal(lse, same[1])
