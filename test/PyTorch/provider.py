@@ -89,7 +89,7 @@ for wrong in (5, torch.device("cpu")):
     fails(TypeError, "devices: expected some of cpu, cuda, got", lambda: varlen.torch.install(wrong))
 
 # Results, gradients and windows.
-for window in ((-1, -1), (-1, 0), (2, 0), (1, 3), (0, -1)):
+for window in ((-1, 0), (1, 3), (0, -1)):
     out, lse = call(window_size=window, scale=0.2, return_aux=LSE)
     reference = attention(q, k, v, cu.tolist(), cu.tolist(), window, 0.2)
     assert_close(out, reference[0], torch.float32)
