@@ -116,6 +116,7 @@ def _compare_bits(group, inputs, outputs):
     compare("beside NaN", call(_poison(group, inputs, rows, keys), 3), outputs, rows)
     if not group.static:
         _, alone = list(_sequences(group, inputs))[place]
+        alone = {name: numpy.ascontiguousarray(x) for name, x in alone.items()}
         for side, count in (("q", rows_of(rows)), ("k", keys.stop - keys.start)):
             alone[f"cu_seqlens_{side}"] = numpy.array([0, count], inputs["cu_seqlens_q"].dtype)
             if group.seqused:
