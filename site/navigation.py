@@ -22,6 +22,7 @@ SECTIONS = {
         "/docs/c-api",
         "/docs/inside-your-pipeline",
         "/docs/gradients",
+        "/docs/derivatives",
         "/docs/scores",
         "/docs/package",
         "/docs/kernel-abi",
