@@ -30,8 +30,11 @@ def inputs(dtype=WIDEST, grad=True, dim=4, value_dim=3):
 # Schemas, fake kernels, autograd and torch.compile's tracing, static and dynamic.
 for dtype in of_device(torch.float64, torch.float32, torch.bfloat16):
     q, k, v, sink = inputs(dtype)
-    torch.library.opcheck(ops.attn.default, (q, k, v, cu, cu))
     torch.library.opcheck(ops.attn.default, (q, k, v, cu, cu, used, sink, 2, 0, 0.5))
+    # What follows does not depend on the type.
+    if dtype != torch.float32:
+        continue
+    torch.library.opcheck(ops.attn.default, (q, k, v, cu, cu))
     # With the heads first, and fused.
     first = normal(4, 12, 4, dtype=dtype, grad=False).transpose(0, 1).requires_grad_()
     torch.library.opcheck(ops.attn.default, (first, k, v, cu, cu))
@@ -57,7 +60,7 @@ for dtype in of_device(torch.float64, torch.float32, torch.bfloat16):
 # The gradients are those of finite differences: of out and lse, sinks, masks, seqused_k.
 q, k, v, sink = inputs()
 if HAS_F64:
-    for options in ((-1, -1), (-1, 0), (2, 1, 0.7)):
+    for options in ((-1, -1), (2, 1, 0.7)):
         torch.autograd.gradcheck(
             lambda q, k, v, sink, options=options: ops.attn(q, k, v, cu, cu, None, sink, *options),
             (q, k, v, sink),
