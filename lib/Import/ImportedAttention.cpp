@@ -145,9 +145,10 @@ ImportedAttention::create(OpBuilder &b, Operation *source, TypeRange results) {
                   0);
   segments.push_back(captures.size());
   state.addOperands(captures);
-  // Nothing that is imported has keys in pages.
   if (kind == ImportedKind::Attn)
-    segments.push_back(0);
+    segments.push_back(blockTable ? 1 : 0);
+  if (blockTable)
+    state.addOperands(blockTable);
   if (score) {
     IRMapping mapping;
     score.getScoreBody()->getParent()->cloneInto(state.addRegion(), mapping);

@@ -51,6 +51,8 @@ public:
   ImportedKind kind;
   /// In the order of getNames(); null where one is absent.
   SmallVector<Value> operands;
+  /// Of keys in pages, which have no cu_k; null if there are none.
+  Value blockTable;
   int64_t left = -1, right = -1;
   bool isCausal = false;
   int64_t chunk = 0; // 0: none

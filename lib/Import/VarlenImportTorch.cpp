@@ -46,9 +46,9 @@ static constexpr StringLiteral pytorchBackward[] = {
 /// Parameters of the operators of varlen.torch, in the order of their schemas,
 /// which test/PyTorch/importers.py imports.
 static constexpr StringLiteral varlenForward[] = {
-    "q",         "k",        "v",         "cu_q",     "cu_k",
-    "seqused_k", "sink",     "left",      "right",    "scale",
-    "score",     "captures", "seqused_q", "q_offset", "chunk"};
+    "q",         "k",        "v",     "cu_q",       "cu_k",  "seqused_k",
+    "sink",      "left",     "right", "scale",      "score", "captures",
+    "seqused_q", "q_offset", "chunk", "block_table"};
 static constexpr StringLiteral varlenBackward[] = {
     "dout",  "dlse",     "q",         "k",        "v",    "out",   "lse",
     "cu_q",  "cu_k",     "seqused_k", "sink",     "left", "right", "scale",
@@ -173,6 +173,8 @@ public:
   LogicalResult finish();
 
 private:
+  /// Whether there is a block_table.
+  bool hasPages();
   LogicalResult readOperand(StringRef name, Value value);
   LogicalResult readTensor(StringRef name, Value value);
   FailureOr<Value> toBuiltinTensor(StringRef name, Value value);
@@ -222,7 +224,7 @@ LogicalResult TorchImporter::readTensor(StringRef name, Value value) {
   FailureOr<Value> tensor = toBuiltinTensor(name, skipDerefine(value));
   if (failed(tensor))
     return failure();
-  attention[name] = *tensor;
+  (name == "block_table" ? attention.blockTable : attention[name]) = *tensor;
   return success();
 }
 
@@ -279,6 +281,14 @@ LogicalResult TorchImporter::readWindow(Value value) {
   return success();
 }
 
+bool TorchImporter::hasPages() {
+  return llvm::any_of(llvm::zip(kind.parameters, op->getOperands()),
+                      [](auto pair) {
+                        auto [name, value] = pair;
+                        return name == "block_table" && !isNone(value);
+                      });
+}
+
 LogicalResult TorchImporter::readOperand(StringRef name, Value value) {
   if (name == "is_causal") {
     auto flag = dyn_cast_or_null<IntegerAttr>(getConstant(value));
@@ -307,8 +317,6 @@ LogicalResult TorchImporter::readOperand(StringRef name, Value value) {
     score = dyn_cast_or_null<StringAttr>(getConstant(value));
     return score ? success() : wanted(name, "a constant text", value);
   }
-  if (name == "block_table")
-    return wanted(name, "none: there are no paged keys and values", value);
   return readTensor(name, value);
 }
 
@@ -353,6 +361,7 @@ LogicalResult TorchImporter::import() {
     return op->emitError("expected ")
            << kind.numRequired << " operands of " << kind.name << ", got "
            << op->getNumOperands();
+  bool isPaged = hasPages();
   for (auto [i, value] : llvm::enumerate(op->getOperands())) {
     if (i >= parameters.size()) {
       // A parameter of a newer version than this knows.
@@ -362,7 +371,10 @@ LogicalResult TorchImporter::import() {
              << parameters.size() << " to be none, got " << value.getType();
     }
     StringRef name = parameters[i];
-    if (name.empty())
+    // Keys in pages have no cu_k; PyTorch does not read one beside a table.
+    if (name.empty() ||
+        (name == "cu_k" && isPaged &&
+         (isNone(value) || kind.parameters.data() == pytorchForward)))
       continue;
     ArrayRef<StringLiteral> required =
         attention.getNames().take_front(attention.getNumRequired());

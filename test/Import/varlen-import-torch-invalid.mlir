@@ -39,13 +39,13 @@ func.func @cu_k(%q: !torch.vtensor<[9,4,16],f32>, %cu: !torch.vtensor<[3],si32>)
 
 // -----
 
-func.func @pages(%q: !torch.vtensor<[9,4,16],f32>, %cu: !torch.vtensor<[3],si32>, %table: !torch.vtensor<[2,8],si32>) {
+func.func @pages_lengths(%q: !torch.vtensor<[9,4,16],f32>, %k: !torch.vtensor<[5,8,4,16],f32>, %cu: !torch.vtensor<[3],si32>, %table: !torch.vtensor<[2,8],si32>) {
   %false = "torch.constant.bool"() <{value = false}> : () -> !torch.bool
   %n = "torch.constant.int"() <{value = 7 : i64}> : () -> !torch.int
   %none = "torch.constant.none"() : () -> !torch.none
-  // expected-error@+1 {{expected block_table to be none: there are no paged keys and values, got '!torch.vtensor<[2,8],si32>'}}
-  %0:3 = "torch.operator"(%q, %q, %q, %cu, %cu, %n, %n, %false, %none, %none, %false, %none, %table, %none) <{name = "torch.torch_attn._varlen_attn"}>
-      : (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[3],si32>, !torch.vtensor<[3],si32>, !torch.int, !torch.int, !torch.bool, !torch.none, !torch.none, !torch.bool, !torch.none, !torch.vtensor<[2,8],si32>, !torch.none)
+  // expected-error@+1 {{expected seqused_k with a block_table}}
+  %0:3 = "torch.operator"(%q, %k, %k, %cu, %none, %n, %n, %false, %none, %none, %false, %none, %table, %none) <{name = "torch.torch_attn._varlen_attn"}>
+      : (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[5,8,4,16],f32>, !torch.vtensor<[5,8,4,16],f32>, !torch.vtensor<[3],si32>, !torch.none, !torch.int, !torch.int, !torch.bool, !torch.none, !torch.none, !torch.bool, !torch.none, !torch.vtensor<[2,8],si32>, !torch.none)
       -> (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[4,9],f32>, !torch.vtensor<[2],ui64>)
   return
 }

@@ -55,6 +55,31 @@ func.func @window(%q: !torch.vtensor<[9,4,16],f32>, %cu: !torch.vtensor<[3],si64
   return %0#0, %0#2 : !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[2],ui64>
 }
 
+// Keys in pages: PyTorch does not read a cu_seq_k beside the table.
+
+// CHECK-LABEL: func @pages(
+// CHECK-SAME: %{{.*}}: !torch.vtensor<[9,4,16],f32>, %[[K:.*]]: !torch.vtensor<[?,8,2,16],f32>, %{{.*}}: !torch.vtensor<[3],si32>, %[[USED:.*]]: !torch.vtensor<[2],si32>, %[[TABLE:.*]]: !torch.vtensor<[2,?],si32>
+// CHECK-DAG: %[[K0:.*]] = "torch_c.to_builtin_tensor"(%[[K]]) : (!torch.vtensor<[?,8,2,16],f32>) -> tensor<?x8x2x16xf32>
+// CHECK-DAG: %[[TABLE0:.*]] = "torch_c.to_builtin_tensor"(%[[TABLE]]) : (!torch.vtensor<[2,?],si32>) -> tensor<2x?xi32>
+// CHECK: %{{.*}}, %{{.*}} = varlen.attn %{{.*}}, %[[K0]], %{{.*}}, %{{[^ ,]*}} seqused_k(%{{.*}}) block_table(%[[TABLE0]]) {mask = #varlen.mask<causal>}
+// CHECK: varlen.attn %{{.*}}, %{{.*}}, %{{.*}}, %{{[^ ,]*}} seqused_k(%{{.*}}) block_table(%{{.*}}) {mask = #varlen.mask<window = (3, -1)>}
+func.func @pages(%q: !torch.vtensor<[9,4,16],f32>, %k: !torch.vtensor<[?,8,2,16],f32>, %cu: !torch.vtensor<[3],si32>, %used: !torch.vtensor<[2],si32>, %table: !torch.vtensor<[2,?],si32>)
+    -> (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>) {
+  %true = "torch.constant.bool"() <{value = true}> : () -> !torch.bool
+  %n = "torch.constant.int"() <{value = 7 : i64}> : () -> !torch.int
+  %none = "torch.constant.none"() : () -> !torch.none
+  %0:3 = "torch.operator"(%q, %k, %k, %cu, %cu, %n, %n, %true, %none, %none, %true, %used, %table, %none) <{name = "torch.torch_attn._varlen_attn"}>
+      : (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[?,8,2,16],f32>, !torch.vtensor<[?,8,2,16],f32>, !torch.vtensor<[3],si32>, !torch.vtensor<[3],si32>, !torch.int, !torch.int, !torch.bool, !torch.none, !torch.none, !torch.bool, !torch.vtensor<[2],si32>, !torch.vtensor<[2,?],si32>, !torch.none)
+      -> (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[4,9],f32>, !torch.vtensor<[2],ui64>)
+  %left = "torch.constant.int"() <{value = 3 : i64}> : () -> !torch.int
+  %right = "torch.constant.int"() <{value = -1 : i64}> : () -> !torch.int
+  %score = "torch.constant.str"() <{value = ""}> : () -> !torch.str
+  %1:2 = "torch.operator"(%q, %k, %k, %cu, %none, %used, %none, %left, %right, %none, %score, %none, %none, %none, %none, %table) <{name = "torch.varlen.attn"}>
+      : (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[?,8,2,16],f32>, !torch.vtensor<[?,8,2,16],f32>, !torch.vtensor<[3],si32>, !torch.none, !torch.vtensor<[2],si32>, !torch.none, !torch.int, !torch.int, !torch.none, !torch.str, !torch.none, !torch.none, !torch.none, !torch.none, !torch.vtensor<[2,?],si32>)
+      -> (!torch.vtensor<[9,4,16],f32>, !torch.vtensor<[4,9],f32>)
+  return %0#0, %1#0 : !torch.vtensor<[9,4,16],f32>, !torch.vtensor<[9,4,16],f32>
+}
+
 // Forward and backward of one graph: builtin tensors go from one to the other. Operators
 // of others stay.
 

@@ -73,7 +73,7 @@ def VarlenImportTorch : Pass<"varlen-import-torch"> {
     | `is_causal`, `window_size` | the mask, bounds below -1 as open as -1 |
     | `scale` | `scale` |
     | `max_q`, `max_k`, `enable_gqa`, `num_splits`, `rng_state` | nothing: no result depends on them |
-    | `block_table` | an error, if it is not none |
+    | `block_table` | the table of keys in pages, of which `cu_seq_k` is not looked at |
 
     The `rng_state` of the forward, if it is used elsewhere, is zeros, as in PyTorch.
 
