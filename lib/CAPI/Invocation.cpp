@@ -320,6 +320,13 @@ struct Entries {
            varlen_check_block_table(table, rows, columns, rowStride, numPages,
                                     pageRows, usedK, usedKSize, indexBytes);
   }
+  static int64_t
+  makeAppendRuns(const void *cu, int64_t cuSize, const void *used,
+                 int64_t usedSize, int32_t indexBytes, const int32_t *table,
+                 int64_t tableRows, int64_t columns, int64_t tableStride,
+                 int64_t kRows, int64_t vRows, int64_t kPages, int64_t vPages,
+                 int64_t kPageRows, int64_t vPageRows, int64_t cosRows,
+                 int64_t sinRows, varlen_append_run **runs);
   static void runParallel(int64_t n, int64_t workspaceBytes, varlen_range_fn fn,
                           void *context);
 };
@@ -450,6 +457,24 @@ int64_t Entries::splitTiles(const varlen_work_tile *tiles, int64_t count,
   return items->items ? count : -1;
 }
 
+int64_t Entries::makeAppendRuns(
+    const void *cu, int64_t cuSize, const void *used, int64_t usedSize,
+    int32_t indexBytes, const int32_t *table, int64_t tableRows,
+    int64_t columns, int64_t tableStride, int64_t kRows, int64_t vRows,
+    int64_t kPages, int64_t vPages, int64_t kPageRows, int64_t vPageRows,
+    int64_t cosRows, int64_t sinRows, varlen_append_run **runs) {
+  bool hadError = varlen_last_error();
+  int64_t count = varlen_runtime::makeAppendRuns(
+      {cu, cuSize, used, usedSize, indexBytes, table, tableRows, columns,
+       tableStride, kRows, vRows, kPages, vPages, kPageRows, vPageRows, cosRows,
+       sinRows},
+      runs, {[](size_t bytes) { return current->allocate(bytes); }, release});
+  llvm::StringRef error = count < 0 && !hadError ? varlen_last_error() : "";
+  if (error.starts_with("not enough memory"))
+    current->lacksMemory = true;
+  return count;
+}
+
 void Entries::runParallel(int64_t n, int64_t workspaceBytes, varlen_range_fn fn,
                           void *context) {
   if (n <= 0)
@@ -488,6 +513,7 @@ void Invocation::forEachSymbol(
   add("abort", Entries::failCheck);
   add("varlen_work_tiles", Entries::makeWorkTiles);
   add("varlen_check_block_table", Entries::checkBlockTable);
+  add("varlen_append_runs", Entries::makeAppendRuns);
   add("varlen_free_tiles", Entries::release);
   add("varlen_split_tiles", Entries::splitTiles);
   add("varlen_parallel_for", Entries::runParallel);

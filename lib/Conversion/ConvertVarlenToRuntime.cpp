@@ -21,6 +21,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
+#include "llvm/ADT/TypeSwitch.h"
+
 #include <cstddef>
 
 namespace mlir::varlen {
@@ -54,6 +56,15 @@ static_assert(offsetof(varlen_work_item, tile) == 0 &&
               offsetof(varlen_work_items, slots) == 16 &&
               offsetof(varlen_work_items, few_slots) == 24 &&
               sizeof(varlen_work_items) == 32);
+// One of runs is a varlen_append_run.
+static_assert(
+    offsetof(varlen_append_run, sequence) == 8 * AppendRunsOp::Sequence &&
+    offsetof(varlen_append_run, position) == 8 * AppendRunsOp::Position &&
+    offsetof(varlen_append_run, row) == 8 * AppendRunsOp::Row &&
+    offsetof(varlen_append_run, rows) == 8 * AppendRunsOp::Rows &&
+    offsetof(varlen_append_run, page) == 8 * AppendRunsOp::Page &&
+    offsetof(varlen_append_run, page_row) == 8 * AppendRunsOp::PageRow &&
+    sizeof(varlen_append_run) == 8 * AppendRunsOp::NumColumns);
 
 namespace {
 
@@ -86,6 +97,14 @@ protected:
   Value toI64(Value index) {
     return arith::IndexCastOp::create(b, b.getI64Type(), index);
   }
+  Value makeContiguous(Value list);
+  void pushList(Value list, bool isOptional);
+  /// The address, or another one if that is null.
+  Value notNull(Value address);
+  /// Adds address, extents and row stride of a table of pages.
+  void pushTable(Value table, bool isOptional);
+  /// Adds the address of a null pointer that the runtime may replace.
+  Value pushResult();
   /// The address of the first element of a list.
   Value addressOf(Value list);
   /// Adds the address of `words` words of memory that the runtime writes to.
@@ -104,6 +123,8 @@ protected:
   LLVMTypeConverter converter;
   Type pointer;
   SmallVector<Value> arguments;
+  /// Contiguous copies, to be freed after the call.
+  SmallVector<Value> copies;
 };
 
 /// varlen.work_tiles.
@@ -118,8 +139,6 @@ private:
   int64_t getIndexBytes() {
     return op.getCuQ().getType().getElementTypeBitWidth() / 8;
   }
-  Value makeContiguous(Value list);
-  void pushList(Value list, bool isOptional);
   void pushMask();
   /// Whether the table of pages may be used, an i1.
   FailureOr<Value> checkTable();
@@ -128,8 +147,6 @@ private:
 
   WorkTilesOp op;
   MaskFunctions &masks;
-  /// Contiguous copies, to be freed after the call.
-  SmallVector<Value> copies;
 };
 
 /// varlen.split_tiles.
@@ -141,6 +158,17 @@ public:
 
 private:
   SplitTilesOp op;
+};
+
+/// varlen.append_runs.
+class AppendRunsLowering : ListLowering {
+public:
+  explicit AppendRunsLowering(AppendRunsOp op) : ListLowering(op), op(op) {}
+
+  LogicalResult lower();
+
+private:
+  AppendRunsOp op;
 };
 
 } // namespace
@@ -173,7 +201,7 @@ func::FuncOp MaskFunctions::get(Location loc, MaskAttrInterface mask) {
 }
 
 //===----------------------------------------------------------------------===//
-// What both operations need
+// What several operations need
 //===----------------------------------------------------------------------===//
 
 Value ListLowering::addressOf(Value list) {
@@ -193,6 +221,72 @@ Value ListLowering::pushResultMemory(int64_t words) {
   arguments.push_back(
       LLVM::AllocaOp::create(b, pointer, b.getI64Type(), i64(words)));
   return arguments.back();
+}
+
+/// The runtime reads plain C arrays.
+Value ListLowering::makeContiguous(Value list) {
+  auto type = cast<MemRefType>(list.getType());
+  if (type.isLastDimUnitStride())
+    return list;
+  auto copyType = MemRefType::get(type.getShape(), type.getElementType());
+  SmallVector<Value> sizes;
+  if (!type.hasStaticShape())
+    sizes.push_back(memref::DimOp::create(b, list, 0));
+  Value copy = memref::AllocOp::create(b, copyType, sizes);
+  Value zero = arith::ConstantIndexOp::create(b, 0);
+  Value one = arith::ConstantIndexOp::create(b, 1);
+  Value size = memref::DimOp::create(b, list, 0);
+  scf::ForOp::create(b, zero, size, one, ValueRange(),
+                     [&](OpBuilder &nested, Location loc, Value i, ValueRange) {
+                       Value x = memref::LoadOp::create(nested, loc, list, i);
+                       memref::StoreOp::create(nested, loc, x, copy, i);
+                       scf::YieldOp::create(nested, loc);
+                     });
+  copies.push_back(copy);
+  return copy;
+}
+
+/// What is empty may have no address, which would say that there is none: it
+/// gets another one, which nothing is read from.
+Value ListLowering::notNull(Value address) {
+  Value none = LLVM::ZeroOp::create(b, pointer);
+  Value isNone =
+      LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::eq, address, none);
+  Value any = LLVM::IntToPtrOp::create(b, pointer, i64(1));
+  return LLVM::SelectOp::create(b, isNone, any, address);
+}
+
+/// Adds the address and the length of a list; null and 0 for none.
+void ListLowering::pushList(Value list, bool isOptional) {
+  if (!list) {
+    arguments.push_back(LLVM::ZeroOp::create(b, pointer));
+    arguments.push_back(i64(0));
+    return;
+  }
+  list = makeContiguous(list);
+  Value address = addressOf(list);
+  if (isOptional)
+    address = notNull(address);
+  arguments.push_back(address);
+  arguments.push_back(toI64(memref::DimOp::create(b, list, 0)));
+}
+
+void ListLowering::pushTable(Value table, bool isOptional) {
+  auto type = cast<MemRefType>(table.getType());
+  MemRefDescriptor descriptor(
+      UnrealizedConversionCastOp::create(b, converter.convertType(type), table)
+          .getResult(0));
+  Value address = addressOf(table);
+  arguments.append({isOptional ? notNull(address) : address,
+                    toI64(memref::DimOp::create(b, table, 0)),
+                    toI64(memref::DimOp::create(b, table, 1)),
+                    descriptor.stride(b, op->getLoc(), 0)});
+}
+
+Value ListLowering::pushResult() {
+  Value slot = pushResultMemory(1);
+  LLVM::StoreOp::create(b, LLVM::ZeroOp::create(b, pointer), slot);
+  return slot;
 }
 
 FailureOr<Value> ListLowering::call(StringRef name, ValueRange arguments,
@@ -239,51 +333,6 @@ LogicalResult ListLowering::verifyResult(MemRefType type, int64_t columns) {
 // varlen.work_tiles
 //===----------------------------------------------------------------------===//
 
-/// The runtime reads plain C arrays.
-Value WorkTilesLowering::makeContiguous(Value list) {
-  auto type = cast<MemRefType>(list.getType());
-  if (type.isLastDimUnitStride())
-    return list;
-  auto copyType = MemRefType::get(type.getShape(), type.getElementType());
-  SmallVector<Value> sizes;
-  if (!type.hasStaticShape())
-    sizes.push_back(memref::DimOp::create(b, list, 0));
-  Value copy = memref::AllocOp::create(b, copyType, sizes);
-  Value zero = arith::ConstantIndexOp::create(b, 0);
-  Value one = arith::ConstantIndexOp::create(b, 1);
-  Value size = memref::DimOp::create(b, list, 0);
-  scf::ForOp::create(b, zero, size, one, ValueRange(),
-                     [&](OpBuilder &nested, Location loc, Value i, ValueRange) {
-                       Value x = memref::LoadOp::create(nested, loc, list, i);
-                       memref::StoreOp::create(nested, loc, x, copy, i);
-                       scf::YieldOp::create(nested, loc);
-                     });
-  copies.push_back(copy);
-  return copy;
-}
-
-/// Adds the address and the length of a list; null and 0 for none. A list
-/// without entries may have no address, which would say that there is none: it
-/// gets another one, which nothing is read from.
-void WorkTilesLowering::pushList(Value list, bool isOptional) {
-  if (!list) {
-    arguments.push_back(LLVM::ZeroOp::create(b, pointer));
-    arguments.push_back(i64(0));
-    return;
-  }
-  list = makeContiguous(list);
-  Value address = addressOf(list);
-  if (isOptional) {
-    Value none = LLVM::ZeroOp::create(b, pointer);
-    Value isNone =
-        LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::eq, address, none);
-    Value any = LLVM::IntToPtrOp::create(b, pointer, i64(1));
-    address = LLVM::SelectOp::create(b, isNone, any, address);
-  }
-  arguments.push_back(address);
-  arguments.push_back(toI64(memref::DimOp::create(b, list, 0)));
-}
-
 /// Adds the address of the mask's function; null if every key is seen.
 void WorkTilesLowering::pushMask() {
   if (op.getMask().isFull()) {
@@ -298,21 +347,12 @@ void WorkTilesLowering::pushMask() {
 }
 
 FailureOr<Value> WorkTilesLowering::checkTable() {
-  Value table = op.getBlockTable();
-  auto type = cast<MemRefType>(table.getType());
-  MemRefDescriptor descriptor(
-      UnrealizedConversionCastOp::create(b, converter.convertType(type), table)
-          .getResult(0));
-  SmallVector<Value> ofTable = {addressOf(table),
-                                toI64(memref::DimOp::create(b, table, 0)),
-                                toI64(memref::DimOp::create(b, table, 1)),
-                                descriptor.stride(b, op.getLoc(), 0),
-                                toI64(op.getNumPages()),
-                                toI64(op.getPageRows())};
-  SmallVector<Value> ofTiles = std::exchange(arguments, std::move(ofTable));
+  SmallVector<Value> ofTiles = std::exchange(arguments, {});
+  pushTable(op.getBlockTable(), /*isOptional=*/false);
+  arguments.append({toI64(op.getNumPages()), toI64(op.getPageRows())});
   pushList(op.getSequsedK(), /*isOptional=*/true);
   arguments.push_back(i32(getIndexBytes()));
-  ofTable = std::exchange(arguments, std::move(ofTiles));
+  SmallVector<Value> ofTable = std::exchange(arguments, std::move(ofTiles));
   FailureOr<Value> isGood =
       call("varlen_check_block_table", ofTable, b.getI32Type());
   if (failed(isGood))
@@ -358,8 +398,7 @@ LogicalResult WorkTilesLowering::lower() {
 
   // The runtime leaves the pointer alone if it refuses the lists; the caller
   // frees it in any case.
-  Value slot = pushResultMemory(1);
-  LLVM::StoreOp::create(b, LLVM::ZeroOp::create(b, pointer), slot);
+  Value slot = pushResult();
   FailureOr<Value> count = this->count();
   if (failed(count))
     return failure();
@@ -402,6 +441,37 @@ LogicalResult SplitTilesLowering::lower() {
   return success();
 }
 
+LogicalResult AppendRunsLowering::lower() {
+  MemRefType type = op.getRuns().getType();
+  if (failed(verifyResult(type, AppendRunsOp::NumColumns)))
+    return failure();
+  pushList(op.getCu(), /*isOptional=*/false);
+  pushList(op.getSequsedK(), /*isOptional=*/false);
+  int64_t indexBytes = op.getCu().getType().getElementTypeBitWidth() / 8;
+  arguments.push_back(i32(indexBytes));
+  if (op.getBlockTable()) {
+    pushTable(op.getBlockTable(), /*isOptional=*/true);
+  } else {
+    arguments.push_back(LLVM::ZeroOp::create(b, pointer));
+    arguments.append(3, i64(0));
+  }
+  for (Value extent : {op.getKRows(), op.getVRows(), op.getKPages(),
+                       op.getVPages(), op.getKPageRows(), op.getVPageRows()})
+    arguments.push_back(toI64(extent));
+  for (Value positions : {op.getCosRows(), op.getSinRows()})
+    arguments.push_back(positions ? toI64(positions) : i64(-1));
+  Value slot = pushResult();
+  FailureOr<Value> count = call("varlen_append_runs");
+  if (failed(count))
+    return failure();
+  Value runs = wrap(type, LLVM::LoadOp::create(b, pointer, slot), *count);
+  for (Value copy : copies)
+    memref::DeallocOp::create(b, copy);
+  op.replaceAllUsesWith(runs);
+  op.erase();
+  return success();
+}
+
 namespace {
 
 struct ConvertVarlenToRuntime
@@ -409,7 +479,7 @@ struct ConvertVarlenToRuntime
   void runOnOperation() override {
     SmallVector<Operation *> ops;
     getOperation().walk([&](Operation *op) {
-      if (isa<WorkTilesOp, SplitTilesOp>(op))
+      if (isa<WorkTilesOp, SplitTilesOp, AppendRunsOp>(op))
         ops.push_back(op);
     });
     MaskFunctions masks(getOperation());
@@ -418,10 +488,18 @@ struct ConvertVarlenToRuntime
         op->emitError("expected to be in a func.func");
         return signalPassFailure();
       }
-      auto split = dyn_cast<SplitTilesOp>(op);
-      if (failed(split
-                     ? SplitTilesLowering(split).lower()
-                     : WorkTilesLowering(cast<WorkTilesOp>(op), masks).lower()))
+      LogicalResult lowered =
+          TypeSwitch<Operation *, LogicalResult>(op)
+              .Case([&](WorkTilesOp tiles) {
+                return WorkTilesLowering(tiles, masks).lower();
+              })
+              .Case([](SplitTilesOp split) {
+                return SplitTilesLowering(split).lower();
+              })
+              .Case([](AppendRunsOp runs) {
+                return AppendRunsLowering(runs).lower();
+              });
+      if (failed(lowered))
         return signalPassFailure();
       ++numConverted;
     }

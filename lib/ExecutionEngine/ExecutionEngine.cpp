@@ -151,6 +151,7 @@ void varlen::forEachRuntimeSymbol(
   add("varlen_free_tiles", varlen_free_tiles);
   add("varlen_split_tiles", varlen_split_tiles);
   add("varlen_check_block_table", varlen_check_block_table);
+  add("varlen_append_runs", varlen_append_runs);
   add("varlen_allocate", varlen_allocate);
   add("varlen_free", varlen_free);
   add("varlen_extent_error", varlen_extent_error);

@@ -152,6 +152,7 @@ void varlen::buildVarlenAttnToLoops(OpPassManager &manager,
   manager.addPass(createVarlenOnlineSoftmax());
   manager.addPass(createVarlenChooseCopies());
   manager.addPass(createVarlenExpandTableSums());
+  manager.addPass(createVarlenExpandAppend());
   buildVarlenTilesToVectors(manager, options);
   manager.addPass(createVarlenExpandGather());
   manager.addPass(createVarlenBoundAllocs());

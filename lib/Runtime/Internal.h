@@ -61,6 +61,22 @@ int64_t getMaxBlocks(const WorkTilesRequest &request);
 /// enough memory.
 void *allocate(const Allocator &allocator, int64_t count, int64_t size);
 
+/// The arguments of varlen_append_runs.
+struct AppendRequest {
+  const void *cu;
+  int64_t cuSize;
+  const void *used;
+  int64_t usedSize;
+  int32_t indexBytes;
+  const int32_t *table;
+  int64_t tableRows, columns, tableStride;
+  int64_t kRows, vRows, kPages, vPages, kPageRows, vPageRows, cosRows, sinRows;
+};
+
+/// varlen_append_runs, with memory from `allocator`.
+int64_t makeAppendRuns(const AppendRequest &request, varlen_append_run **runs,
+                       const Allocator &allocator);
+
 /// The arguments of varlen_split_tiles, in their order.
 struct SplitTilesRequest {
   const varlen_work_tile *tiles;

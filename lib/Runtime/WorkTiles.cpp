@@ -14,48 +14,18 @@
 //===----------------------------------------------------------------------===//
 
 #include "Error.h"
+#include "Integers.h"
 #include "Internal.h"
 
 #include <algorithm>
 #include <cinttypes>
 #include <cstdlib>
-#include <cstring>
 
+using varlen_runtime::checkCuSeqlens;
+using varlen_runtime::Integers;
 using varlen_runtime::setError;
 
 namespace {
-
-/// A list of i32 or i64; absent if the pointer is null.
-class Integers {
-public:
-  Integers(const char *name, const void *data, int64_t size, int32_t bytes)
-      : name(name), data(static_cast<const char *>(data)), size(size),
-        bytes(bytes) {}
-
-  int64_t operator[](int64_t i) const {
-    // Copied, not dereferenced: a host's buffer need not be aligned.
-    if (bytes == 4) {
-      int32_t value;
-      memcpy(&value, data + 4 * i, 4);
-      return value;
-    }
-    int64_t value;
-    memcpy(&value, data + 8 * i, 8);
-    return value;
-  }
-  explicit operator bool() const { return data; }
-
-  const char *const name;
-
-private:
-  const char *data;
-
-public:
-  const int64_t size;
-
-private:
-  int32_t bytes;
-};
 
 /// What is known of a batch, and how to cut it.
 struct Batch {
@@ -85,8 +55,8 @@ static int64_t keysOf(const varlen_work_tile &tile) {
 // Checks
 //===----------------------------------------------------------------------===//
 
-static bool checkCuSeqlens(const Integers &cu, int64_t rows,
-                           const char *rowsName) {
+bool varlen_runtime::checkCuSeqlens(const Integers &cu, int64_t rows,
+                                    const char *rowsName) {
   if (cu.size < 1 || !cu) {
     setError("%s is empty: expected at least 1 entry, the 0 it starts with",
              cu.name);

@@ -10,6 +10,7 @@ TYPE_CHECKING = False  # As typing's, which takes as long to import as all of th
 if TYPE_CHECKING:  # What tools read in place of the table below.
     __version__: str
     from . import bench, context_parallel, dtypes, kv_cache, random, reference, safetensors, scores, text, tolerance, tools
+    from ._append import append
     from ._attention import attn, attn_grad, attn_jvp
     from ._library import CompileError, get_num_threads, set_num_threads
     from ._program import compile
@@ -18,6 +19,7 @@ if TYPE_CHECKING:  # What tools read in place of the table below.
 
 # Where each public name is.
 _HOMES = {
+    "append": "_append",
     "attn": "_attention",
     "attn_grad": "_attention",
     "attn_jvp": "_attention",

@@ -582,3 +582,35 @@ def _no_keys(q, v, compute):
     tokens, heads = q.shape[:2]
     out = np.zeros((tokens, heads, v.shape[2]), compute)
     return out, np.full((heads, tokens), -np.inf, compute)
+
+
+def turn(x, cos, sin, positions, interleaved):
+    """x, rows x heads x head_dim, turned by a rotary embedding: the first 2R numbers of a head
+    are R complex numbers, which are multiplied by cos + i sin of the row's position. `cos`
+    and `sin` are positions x R; neighbours are a number if `interleaved`, else one of each half.
+    In f64."""
+    x, size = np.asarray(x, np.float64).copy(), cos.shape[1]
+    halves = slice(0, size), slice(size, 2 * size)
+    if interleaved:
+        halves = slice(0, 2 * size, 2), slice(1, 2 * size, 2)
+    angles = np.asarray(cos, np.float64) + 1j * np.asarray(sin, np.float64)
+    turned = (x[..., halves[0]] + 1j * x[..., halves[1]]) * angles[positions][:, None]
+    x[..., halves[0]], x[..., halves[1]] = turned.real, turned.imag
+    return x
+
+
+def append(
+    k_cache, v_cache, k, v, cu_seqlens, seqused_k, *, block_table=None, cos=None, sin=None,
+    interleaved=False,
+):  # fmt: skip
+    """What varlen.append makes of caches: copies of them with the new rows. Turned keys are rounded
+    once."""
+    k_cache, v_cache, page = k_cache.copy(), v_cache.copy(), k_cache.shape[1]
+    for s, used in enumerate(seqused_k):
+        rows = np.arange(cu_seqlens[s], cu_seqlens[s + 1])
+        positions = int(used) + np.arange(len(rows))
+        own_k = k[rows] if cos is None else turn(k[rows], cos, sin, positions, interleaved)
+        pages = s if block_table is None else block_table[s][positions // page]
+        k_cache[pages, positions % page] = own_k.astype(k.dtype)
+        v_cache[pages, positions % page] = v[rows]
+    return k_cache, v_cache

@@ -1,4 +1,4 @@
-"""MLIR text of functions with one varlen.attn or one derivative of it."""
+"""MLIR text of functions with one varlen.attn, one derivative of it, or one varlen.append."""
 
 from .scores import CAPTURES
 
@@ -32,7 +32,7 @@ def _types(
     q_offset, tq, tk, sequences, index, buffers=False, score=None, page=None,
 ):  # fmt: skip
     """The types of an attention's operands, those that there are, and of its
-    results. With a `page`, keys and values are in pages of that many rows."""
+    results. With a `page`, keys and values are in pages of that many rows, dynamic if it is 0."""
 
     def tensor(*shape, element=dtype):
         return _tensor(*shape, element=element, buffers=buffers)
@@ -41,7 +41,7 @@ def _types(
     v_head_dim = head_dim if v_head_dim is None else v_head_dim
     entries = None if sequences is None else sequences + 1
     compute = "f64" if dtype == "f64" else "f32"
-    rows = (tk,) if page is None else (None, page)
+    rows = (tk,) if page is None else (None, page or None)
     operands = {
         "q": tensor(tq, heads, head_dim),
         "k": tensor(*rows, kv_heads, head_dim),
@@ -63,11 +63,6 @@ def _types(
         "out": tensor(tq, heads, v_head_dim),
         "lse": tensor(heads, tq, element=compute),
     }
-    if page is not None:
-        for key, columns in (("k", head_dim), ("v", v_head_dim)):
-            operands[key] = tensor(None, page or None, kv_heads, columns)
-        del operands["cu_seqlens_k"]
-        operands["block_table"] = tensor(sequences, None, element="i32")
     return {key: type for key, type in operands.items() if type}, results
 
 
@@ -125,9 +120,7 @@ def attn(
 ):  # fmt: skip
     """A module with one function. Its arguments are named q, k, v, cu_seqlens_q,
     cu_seqlens_k (with same_cu only cu_seqlens_q), seqused_q, seqused_k, q_offset
-    and sink, those that there are; its results out and lse. With a `page` keys and
-    values are in pages of that many rows, there is no cu_seqlens_k, and a block_table
-    is the last argument.
+    and sink, those that there are; its results out and lse.
 
     With `page` keys are in pages of so many rows, dynamic if it is 0: k and v have rank 4,
     cu_seqlens_k is not there, and the last argument is block_table.
@@ -322,4 +315,48 @@ def attn_jvp_function(
         f"{_region(score, types)}\n"
         f"  return {values} : {', '.join(results.values())}\n"
         "}\n"
+    )
+
+
+# Extents of the operands of varlen.append that are part of their types.
+_APPEND_STATIC = {
+    "k": (1, 2), "v": (1, 2), "cos": (1,), "sin": (1,), "k_cache": (2, 3), "v_cache": (2, 3),
+}  # fmt: skip
+
+
+def append_function(operands, *, interleaved=False, name="append"):
+    """A module with one function around one varlen.append. Its arguments are k, v, cu_seqlens,
+    seqused_k, block_table, cos and sin, those that there are, on tensors, and k_cache and v_cache,
+    memrefs that it writes to: `operands` has the element and the shape of each, in this order.
+    All may have any strides but the last, which is 1."""
+
+    def extents_of(key, element, shape):
+        static = _APPEND_STATIC.get(key, ())
+        return "".join(f"{n if d in static else '?'}x" for d, n in enumerate(shape)) + element
+
+    parameters, views, types = [], [], []
+    for key, (element, shape) in operands.items():
+        extents = extents_of(key, element, shape)
+        strides = ", ".join(["?"] * (len(shape) - 1) + ["1"])
+        if key in ("k_cache", "v_cache"):
+            types.append(f"memref<{extents}, strided<[{strides}]>>")
+            parameters.append(f'%{key}: {types[-1]} {{varlen.name = "{key}"}}')
+            continue
+        types.append(f"memref<{extents}, strided<[{strides}], offset: ?>>")
+        parameters.append(f'%{key}: tensor<{extents}> {{varlen.name = "{key}"}}')
+        views.append(
+            f"  %of_{key} = bufferization.to_buffer %{key} read_only"
+            f" : tensor<{extents}> to {types[-1]}\n"
+        )
+    table = " block_table(%of_block_table)" if "block_table" in operands else ""
+    rotary = " rotary(%of_cos, %of_sin)" if "cos" in operands else ""
+    flag = " interleaved" if interleaved else ""
+    separator = ",\n    "
+    return (
+        f"func.func @{name}(\n    {separator.join(parameters)}) {{\n"
+        f"{''.join(views)}"
+        f"  varlen.append %of_k, %of_v, %of_cu_seqlens seqused_k(%of_seqused_k){table}{rotary}"
+        f" outs(%k_cache, %v_cache){flag}\n"
+        f"    : ({', '.join(types)}) -> ()\n"
+        "  return\n}\n"
     )

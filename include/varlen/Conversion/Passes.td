@@ -19,10 +19,11 @@ def ConvertVarlenToRuntime
     list that the runtime allocates is the result, and `memref.dealloc` frees
     it. Lists that the runtime refuses make zero tiles. Each mask becomes a
     private function, which the runtime calls for the keys that a tile sees.
+    `varlen.split_tiles` and `varlen.append_runs` become calls of the functions of these names.
 
     *Requires*: functions on memrefs.
 
-    *Guarantees*: no varlen.work_tiles is left. Lists whose stride is not known
+    *Guarantees*: none of these operations is left. Lists whose stride is not known
     to be 1 are copied for the call. A mask that hides nothing has no function.
 
     *Numerics*: none.

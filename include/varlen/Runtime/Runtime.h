@@ -129,6 +129,41 @@ int32_t varlen_check_block_table(const int32_t *table, int64_t rows,
                                  const void *seqused_k, int64_t seqused_k_size,
                                  int32_t index_bytes);
 
+/* New rows of keys and values that follow one another in a page of a cache. */
+typedef struct varlen_append_run {
+  int64_t sequence;
+  int64_t position; /* of the first row in the sequence */
+  int64_t row;      /* packed index of the first row */
+  int64_t rows;     /* number of rows, 1..VARLEN_MAX_RUN */
+  int64_t page;
+  int64_t page_row; /* of the first row in the page */
+} varlen_append_run;
+#define VARLEN_MAX_RUN 64
+
+/* Checks where an append writes, then makes a list of runs, ordered by where
+   these are in the cache.
+
+   cu has N + 1 entries for N sequences, whose new rows are packed by it;
+   seqused_k says for each how many rows it has in the cache before them. table,
+   N x columns and table_stride entries from one row to the next, has the pages
+   of each sequence; null: page s is that of sequence s. Rows of k and v, pages
+   of k_cache and v_cache and rows of a page of each are the same numbers.
+   cos_rows and sin_rows are at least as many as the positions of new rows,
+   negative if there are no tables. No two entries are one page that is written.
+
+   Returns the number of runs and stores the list, which `varlen_free_tiles` or
+   free releases. On bad input, or without memory, returns -1, stores null and
+   sets the error. */
+int64_t varlen_append_runs(const void *cu, int64_t cu_size,
+                           const void *seqused_k, int64_t seqused_k_size,
+                           int32_t index_bytes, const int32_t *table,
+                           int64_t table_rows, int64_t columns,
+                           int64_t table_stride, int64_t k_rows, int64_t v_rows,
+                           int64_t k_pages, int64_t v_pages,
+                           int64_t k_page_rows, int64_t v_page_rows,
+                           int64_t cos_rows, int64_t sin_rows,
+                           varlen_append_run **runs);
+
 /* Buffers of a compiled function, aligned to 64 bytes, in the place of malloc
    and free; null if there is no memory. varlen_free releases lists of tiles,
    too. */

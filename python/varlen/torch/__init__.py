@@ -15,6 +15,7 @@ other lengths compile nothing. docs/pytorch.md says more.
 
 import importlib
 
+from ._append import append
 from ._flash_attn import flash_attn_varlen_func
 from ._flash_attn_cache import flash_attn_with_kvcache
 from ._flash_attn_dense import (
@@ -32,6 +33,7 @@ from ._reports import check
 
 __all__ = [
     "AuxRequest",
+    "append",
     "check",
     "context_parallel",
     "flash_attn_func",

@@ -13,7 +13,7 @@ import torch
 from .. import _arrays, _library, text
 from .._attention import _compile
 
-_NAMES = {
+NAMES = {
     torch.float16: "f16",
     torch.bfloat16: "bf16",
     torch.float32: "f32",
@@ -80,14 +80,14 @@ class Kernel:
     __slots__ = ("_captures", "_compiled", "_source")
 
     def __init__(self, module, dtype, index, **options):
-        if not dtype.is_floating_point or dtype not in _NAMES:
+        if not dtype.is_floating_point or dtype not in NAMES:
             raise ValueError(
                 "expected q, k and v of torch.float16, torch.bfloat16, torch.float32 or "
                 f"torch.float64, got {dtype}"
             )
-        if index.is_floating_point or index not in _NAMES:
+        if index.is_floating_point or index not in NAMES:
             raise ValueError(f"expected cu_seqlens of torch.int32 or torch.int64, got {index}")
-        self._source = module(dtype=_NAMES[dtype], index=_NAMES[index], **options)
+        self._source = module(dtype=NAMES[dtype], index=NAMES[index], **options)
         score = options["score"]
         self._captures = score.captures if score else {}
         self._compiled = {}  # by the number of the device, -1 is the CPU
@@ -101,14 +101,15 @@ class Kernel:
 
     def _compile(self, device):
         if device < 0:
-            return _OnCPU(self._source)
+            return OnCPU(self._source)
         from ._launches import OnCUDA
 
         return OnCUDA(self._source, self._captures, device)
 
 
-class _OnCPU:
-    """A compiled function of tensors on the CPU."""
+class OnCPU:
+    """A compiled function of tensors on the CPU: operands, then results. Operands may be copied,
+    but not those that it writes to."""
 
     __slots__ = ("_frames", "_function")
 
@@ -128,16 +129,18 @@ class _OnCPU:
             if status:
                 _library.raise_error(status)
         except ValueError:
-            if not call_on_copies(self, tensors, len(self._function.arguments)):
+            arguments = self._function.arguments
+            kept = {i for i, argument in enumerate(arguments) if argument.is_written}
+            if not call_on_copies(self, tensors, len(arguments), kept):
                 raise
         finally:
             self._frames.give_back(frame)
 
 
-def call_on_copies(kernel, tensors, num_operands):
-    """Calls the kernel on copies of those tensors whose last stride is not 1, and copies
-    their results back; False if there are none."""
-    copies = [with_unit_stride(tensor) for tensor in tensors]
+def call_on_copies(kernel, tensors, num_operands, kept=()):
+    """Calls the kernel on copies of those tensors whose last stride is not 1, but for the
+    operands with the numbers `kept`, and copies their results back; False if there are none."""
+    copies = [x if i in kept else with_unit_stride(x) for i, x in enumerate(tensors)]
     if all(copy is tensor for copy, tensor in zip(copies, tensors)):
         return False
     kernel(copies)

@@ -12,6 +12,7 @@
 
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
+#include "mlir/Dialect/Bufferization/IR/DstBufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/PatternMatch.h"
@@ -137,6 +138,27 @@ private:
   }
 };
 
+/// An append reads its caches, whose other rows stay.
+struct AppendBufferization
+    : DstBufferizableOpInterfaceExternalModel<AppendBufferization, AppendOp> {
+  LogicalResult bufferize(Operation *op, RewriterBase &rewriter,
+                          const BufferizationOptions &options,
+                          BufferizationState &state) const {
+    SmallVector<Value> buffers;
+    for (Value operand : op->getOperands()) {
+      FailureOr<Value> buffer = getBuffer(rewriter, operand, options, state);
+      if (failed(buffer))
+        return failure();
+      buffers.push_back(*buffer);
+    }
+    Operation *onBuffers =
+        clone(rewriter, op, /*newResultTypes=*/TypeRange(), buffers);
+    replaceOpWithBufferizedValues(rewriter, op,
+                                  cast<AppendOp>(onBuffers).getDpsInits());
+    return success();
+  }
+};
+
 } // namespace
 
 template <typename... OpTys>
@@ -150,6 +172,7 @@ void varlen::registerBufferizableOpInterfaceExternalModels(
   registry.addExtension(+[](MLIRContext *context, VarlenDialect *) {
     attachBufferization<AttnOp, AttnIntoOp, AttnGradOp, AttnGradIntoOp,
                         AttnJVPOp, AttnJVPIntoOp>(*context);
+    AppendOp::attachInterface<AppendBufferization>(*context);
     context->loadDialect<memref::MemRefDialect>();
   });
 }

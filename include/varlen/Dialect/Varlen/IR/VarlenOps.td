@@ -9,6 +9,7 @@
 #ifndef VARLEN_OPS_TD
 #define VARLEN_OPS_TD
 
+include "varlen/Dialect/Varlen/IR/VarlenAppendOps.td"
 include "varlen/Dialect/Varlen/IR/VarlenAttnBase.td"
 include "varlen/Dialect/Varlen/IR/VarlenLoopOps.td"
 include "varlen/Dialect/Varlen/IR/VarlenOpBase.td"

@@ -419,6 +419,45 @@ def VarlenOnlineSoftmax : Pass<"varlen-online-softmax"> {
     Statistic<"numGradSteps", "grad-steps", "Gradients of a step written out">];
 }
 
+def VarlenExpandAppend : Pass<"varlen-expand-append"> {
+  let summary = "Expand varlen.append on memrefs to a loop over runs of rows";
+  let description = [{
+    `varlen.append_runs` checks where rows go and makes a list; each run of it is an iteration
+    of an `scf.forall`, in which linalg writes the rows to their page: copies them, and with a
+    rotary embedding turns pairs of the keys, one operation on the first and the second of all
+    pairs.
+
+    *Requires*: memrefs.
+    *Guarantees*: no `varlen.append` is left. Where the list says that something is wrong
+    there is no iteration.
+    *Numerics*: products and their sums in the compute type, without fused multiply-adds; the
+    result is rounded once.
+
+    ```mlir
+    varlen.append %k, %v, %cu seqused_k(%used) rotary(%cos, %sin) outs(%k_cache, %v_cache) : ...
+    ```
+
+    ==>
+
+    ```mlir
+    %runs = varlen.append_runs %cu, %used rows(...) pages(...) page_rows(...) positions(...)
+    %n = memref.dim %runs, %c0 : memref<?x6xi64>
+    scf.forall (%i) in (%n) {
+      %position = memref.load %runs[%i, %c1]
+      ...
+      linalg.generic ins(%x, %y, %cos_rows, %sin_rows) outs(%x_page, %y_page) {
+        x * cos - y * sin, x * sin + y * cos
+      }
+      linalg.generic ins(%v_rows) outs(%v_page) { copy }
+    }
+    memref.dealloc %runs
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+  let statistics = [Statistic<"numExpanded", "expanded", "Appends expanded">];
+}
+
 def VarlenExpandGather : Pass<"varlen-expand-gather"> {
   let summary = "Expand varlen.gather to loads, or to gathers of vectors";
   let description = [{

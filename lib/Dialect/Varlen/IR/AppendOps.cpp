@@ -1,0 +1,169 @@
+//===- AppendOps.cpp - New rows of a cache --------------------------------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionInterface.h"
+#include "varlen/Dialect/Varlen/IR/VarlenShape.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+//===----------------------------------------------------------------------===//
+// AppendOp
+//===----------------------------------------------------------------------===//
+
+bool AppendOp::isBufferized() { return isa<MemRefType>(getK().getType()); }
+
+namespace {
+/// An extent of an operand that is that of another one.
+struct SameExtent {
+  NamedValue value;
+  unsigned dim;
+  NamedValue other;
+  unsigned otherDim;
+  int64_t more = 0; // how many `other` has more
+};
+} // namespace
+
+/// All operands are tensors and there are results of their types, or all are
+/// memrefs and there is none.
+static LogicalResult verifyForm(AppendOp op) {
+  for (Value operand : op->getOperands())
+    if (isa<MemRefType>(operand.getType()) != op.isBufferized())
+      return op.emitOpError("expected operands that all are tensors, or all "
+                            "memrefs, got ")
+             << op.getK().getType() << " and " << operand.getType();
+  unsigned wanted = op.isBufferized() ? 0 : 2;
+  if (op->getNumResults() != wanted)
+    return op.emitOpError("expected ")
+           << wanted << " results on "
+           << (op.isBufferized() ? "memrefs" : "tensors") << ", got "
+           << op->getNumResults();
+  for (auto [result, init] : llvm::zip(op->getResults(), op.getDpsInits()))
+    if (result.getType() != init.getType())
+      return op.emitOpError("expected a result of the type of the cache ")
+             << init.getType() << ", got " << result.getType();
+  return success();
+}
+
+LogicalResult AppendOp::verify() {
+  if (failed(varlen::detail::verifyKnownAttributes(*this)) ||
+      failed(verifyForm(*this)))
+    return failure();
+  NamedValue k{"k", getK()}, v{"v", getV()}, cu{"cu", getCu()},
+      used{"seqused_k", getSequsedK()}, table{"block_table", getBlockTable()},
+      cos{"cos", getCos()}, sin{"sin", getSin()},
+      kCache{"k_cache", getKCache()}, vCache{"v_cache", getVCache()};
+  Type element = getElementTypeOrSelf(getK());
+  for (const NamedValue &each : {v, kCache, vCache})
+    if (each.type().getElementType() != element)
+      return emitOpError("expected ") << each.name << " of " << element
+                                      << ", as k is, got " << each.type();
+  if (getElementTypeOrSelf(getCu()) != getElementTypeOrSelf(getSequsedK()))
+    return emitOpError("expected seqused_k of ")
+           << getElementTypeOrSelf(getCu()) << ", as cu is, got "
+           << getSequsedK().getType();
+  if (bool(getCos()) != bool(getSin()))
+    return emitOpError("expected cos and sin, or neither");
+  if (getInterleaved() && !getCos())
+    return emitOpError("expected cos and sin of an interleaved rotary "
+                       "embedding, got none");
+
+  // Code is made for these.
+  SmallVector<std::pair<NamedValue, unsigned>> fixed;
+  for (const NamedValue &each : {k, v, kCache, vCache})
+    for (unsigned fromLast : {2u, 1u})
+      fixed.emplace_back(each, each.type().getRank() - fromLast);
+  if (getCos())
+    fixed.append({{cos, 1u}, {sin, 1u}});
+  for (const auto &[each, dim] : fixed)
+    if (ShapedType::isDynamic(each.extent(dim)) || each.extent(dim) < 1)
+      return emitOpError("expected a positive static extent ")
+             << dim << " of " << each.name << ", got " << each.type();
+
+  SmallVector<SameExtent> same = {
+      {v, 0, k, 0},           {v, 1, k, 1},           {kCache, 2, k, 1},
+      {kCache, 3, k, 2},      {vCache, 2, k, 1},      {vCache, 3, v, 2},
+      {vCache, 0, kCache, 0}, {vCache, 1, kCache, 1}, {used, 0, cu, 0, 1}};
+  if (getBlockTable())
+    same.push_back({table, 0, cu, 0, 1});
+  if (getCos())
+    same.push_back({sin, 1, cos, 1});
+  for (const SameExtent &each : same) {
+    int64_t wanted = each.other.extent(each.otherDim),
+            got = each.value.extent(each.dim);
+    if (ShapedType::isDynamic(wanted) || ShapedType::isDynamic(got) ||
+        got + each.more == wanted)
+      continue;
+    return emitOpError("expected extent ")
+           << each.dim << " of " << each.value.name << " to be "
+           << wanted - each.more << ", " << (each.more ? "one less than" : "")
+           << (each.more ? " " : "") << "extent " << each.otherDim << " of "
+           << each.other.name << ", got " << got;
+  }
+  if (getCos() && 2 * cos.extent(1) > k.extent(2))
+    return emitOpError("expected cos and sin for at most ")
+           << k.extent(2) / 2 << " pairs, of the head_dim of k, got "
+           << cos.extent(1);
+  return success();
+}
+
+LogicalResult AppendOp::reifyResultShapes(OpBuilder &builder,
+                                          ReifiedRankedShapedTypeDims &shapes) {
+  for (Value cache : getDpsInits())
+    if (!isBufferized())
+      shapes.push_back(tensor::getMixedSizes(builder, getLoc(), cache));
+  return success();
+}
+
+void AppendOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  if (!isBufferized())
+    return;
+  for (OpOperand &operand : (*this)->getOpOperands())
+    if (isDpsInit(&operand))
+      effects.emplace_back(MemoryEffects::Write::get(), &operand);
+    else
+      effects.emplace_back(MemoryEffects::Read::get(), &operand);
+}
+
+void AppendOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  if (isBufferized())
+    return;
+  setName(getNewKCache(), "k_cache");
+  setName(getNewVCache(), "v_cache");
+}
+
+//===----------------------------------------------------------------------===//
+// AppendRunsOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult AppendRunsOp::verify() {
+  if (getElementTypeOrSelf(getCu()) != getElementTypeOrSelf(getSequsedK()))
+    return emitOpError("expected seqused_k of ")
+           << getElementTypeOrSelf(getCu()) << ", as cu is, got "
+           << getSequsedK().getType();
+  if (bool(getCosRows()) != bool(getSinRows()))
+    return emitOpError("expected both numbers of positions, or none");
+  if (Value table = getBlockTable();
+      table && !cast<MemRefType>(table.getType()).isLastDimUnitStride())
+    return emitOpError("expected a block_table with a last stride of 1, got ")
+           << table.getType();
+  MemRefType type = getRuns().getType();
+  if (succeeded(verifyCompatibleShape(type.getDimSize(1), NumColumns)))
+    return success();
+  return emitOpError("expected a list of ")
+         << static_cast<int64_t>(NumColumns) << " columns, got " << type;
+}
+
+void AppendRunsOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  setName(getRuns(), "runs");
+}

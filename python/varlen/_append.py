@@ -1,0 +1,150 @@
+"""varlen.append: keys and values of new tokens into a cache."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import _library, text
+from ._arrays import Array, check_writable, describe, export_all, is_on_cuda
+from ._attention import _compile
+from ._options import as_flag, check_threads
+
+# Rank, extents by name and elements of operands, in their order: T is the type of k, I that of
+# cu_seqlens.
+_OPERANDS = {
+    "k": (3, "rows, heads, head_dim", "T"),
+    "v": (3, "rows, heads, head_dim", "T"),
+    "cu_seqlens": (1, "sequences + 1", "I"),
+    "seqused_k": (1, "sequences", "I"),
+    "block_table": (2, "sequences, pages", "B"),
+    "cos": (2, "positions, pairs", "R"),
+    "sin": (2, "positions, pairs", "R"),
+    "k_cache": (4, "pages, rows, heads, head_dim", "T"),
+    "v_cache": (4, "pages, rows, heads, head_dim", "T"),
+}
+_FLOATS = ("f16", "bf16", "f32", "f64")
+_ELEMENTS = {"T": _FLOATS, "R": _FLOATS, "I": ("i32", "i64"), "B": ("i32",)}
+
+
+def _make_source(given, interleaved):
+    """The text of a function for these arrays. Raises TypeError and ValueError where ranks or
+    elements are wrong; what else the operation asks for, its compilation says."""
+    types = {}
+    for name, array in given.items():
+        rank, extents, kind = _OPERANDS[name]
+        element, shape = describe(name, array)
+        if len(shape) != rank:
+            raise ValueError(
+                f"{name}: expected an array of rank {rank} ({extents}), got shape {shape}"
+            )
+        if element not in _ELEMENTS[kind]:
+            raise TypeError(
+                f"{name}: expected elements of {', '.join(_ELEMENTS[kind])}, got {element}"
+            )
+        types[name] = element, shape
+    return text.append_function(types, interleaved=interleaved)
+
+
+# Frames by what a function follows from.
+_frames: dict[tuple, _library.Frames] = {}
+
+
+def _find_frames(given, interleaved):
+    key = (
+        interleaved, *given, *(x.dtype for x in given.values()),
+        *(given[name].shape[-2:] for name in ("k", "v", "k_cache", "v_cache")),
+        *(given[name].shape[-1:] for name in ("cos", "sin") if name in given),
+        *(len(x.shape) for x in given.values()),
+    )  # fmt: skip
+    frames = _frames.get(key)
+    if frames is None:
+        function = _compile(_make_source(given, interleaved))
+        frames = _frames[key] = _library.Frames(function)
+    return frames
+
+
+def append(
+    k_cache: Array,
+    v_cache: Array,
+    k: Array,
+    v: Array,
+    cu_seqlens: Array,
+    seqused_k: Array,
+    *,
+    block_table: Array | None = None,
+    cos: Array | None = None,
+    sin: Array | None = None,
+    interleaved: bool = False,
+    num_threads: int | None = None,
+) -> None:
+    """Writes keys and values of new tokens into a cache, behind those that it has.
+
+    Row cu_seqlens[s] + i of k and v is that of position p = seqused_k[s] + i of sequence s, and
+    becomes row p % page of page block_table[s, p // page]. No other row of the cache changes.
+    Arrays of any library with DLPack whose memory can be written to, on the CPU.
+
+    Args:
+        k_cache: (P, page, Hkv, D), of f16, bf16, f32 or f64 (T). Any strides but the last, which
+            is 1.
+        v_cache: (P, page, Hkv, Dv), T.
+        k: (T, Hkv, D), T.
+        v: (T, Hkv, Dv), T.
+        cu_seqlens: (N + 1), i32 or i64: where the new rows of each sequence begin, and the end of
+            the last.
+        seqused_k: (N), as cu_seqlens: how many keys each sequence has in the cache, without
+            the new ones.
+        block_table: (N, pages), i32, rows of any distance. None: page s is that of sequence s, a
+            slot of a contiguous cache.
+        cos, sin: (positions, R), of any type of floats: turn the first 2R numbers of each head of
+            k on the way, in pairs by the angle of their position.
+        interleaved: Numbers 2j and 2j + 1 are a pair, else j and j + R.
+        num_threads: Threads of this call; None: what set_num_threads says.
+
+    Raises:
+        TypeError: an argument is no array, or its elements are not of these types.
+        ValueError: extents are not what they should be, lists are not valid, a sequence has no
+            room, an entry of the table is no page, or two entries that are written to are the
+            same page. Then nothing is written.
+    """
+    given = {"k": k, "v": v, "cu_seqlens": cu_seqlens, "seqused_k": seqused_k}
+    if block_table is not None:
+        given["block_table"] = block_table
+    if (cos is None) != (sin is None):
+        raise ValueError("expected cos and sin, or neither, got one of them")
+    if cos is not None:
+        given |= {"cos": cos, "sin": sin}
+    given |= {"k_cache": k_cache, "v_cache": v_cache}
+    if type(interleaved) is not bool:
+        interleaved = as_flag("interleaved", interleaved)
+    if interleaved and cos is None:
+        raise ValueError("interleaved: expected cos and sin beside it")
+    _run(given, interleaved, num_threads)
+
+
+def _run(given, interleaved, num_threads):
+    for name, array in given.items():
+        if is_on_cuda(array):
+            raise NotImplementedError(f"{name}: expected an array in memory of the CPU")
+    try:
+        frames = _find_frames(given, interleaved)
+    # RuntimeError: a nested tensor of torch has no shape.
+    except (AttributeError, IndexError, RuntimeError, TypeError):
+        _make_source(given, interleaved)  # Says what is wrong.
+        raise
+    for name in ("k_cache", "v_cache"):
+        check_writable(name, given[name])
+    frame: Any = frames.take()
+    try:
+        frame.options.num_threads = 0 if num_threads is None else check_threads(num_threads)
+        # The owners live until the call is over.
+        addresses, _owners = export_all(given.values())
+        frame.set_addresses(*addresses)
+        status = frame.call()
+        if status:
+            _library.raise_error(status)
+    except (BufferError, RuntimeError, TypeError, ValueError):
+        # Where types are wrong, this has more to say than the call.
+        _make_source(given, interleaved)
+        raise
+    finally:
+        frames.give_back(frame)

@@ -1,0 +1,164 @@
+"""append: keys and values of new tokens into a cache, as an operator that mutates its caches."""
+
+from __future__ import annotations
+
+import functools
+
+import torch
+
+from .. import _library, text
+from .._attention import _compile
+from .._options import as_flag
+from ._functions import check_dense
+from ._kernels import NAMES, OnCPU
+from ._operators import library
+
+_FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+_INTEGERS = (torch.int32, torch.int64)
+# The ranks of operands, in the order of the kernel's arguments.
+_RANKS = {
+    "k": 3, "v": 3, "cu_seqlens": 1, "seqused_k": 1, "block_table": 2, "cos": 2, "sin": 2,
+    "k_cache": 4, "v_cache": 4,
+}  # fmt: skip
+
+library.define(
+    "append(Tensor(a!) k_cache, Tensor(b!) v_cache, Tensor k, Tensor v, Tensor cu_seqlens, "
+    "Tensor seqused_k, Tensor? block_table=None, Tensor? cos=None, Tensor? sin=None, "
+    "bool interleaved=False) -> ()",
+    tags=(torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides),
+)
+append_op = torch.ops.varlen.append.default
+
+
+def append(
+    k_cache: torch.Tensor,
+    v_cache: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    cu_seqlens: torch.Tensor,
+    seqused_k: torch.Tensor,
+    *,
+    block_table: torch.Tensor | None = None,
+    cos: torch.Tensor | None = None,
+    sin: torch.Tensor | None = None,
+    interleaved: bool = False,
+) -> None:
+    """Writes keys and values of new tokens into a cache on the CPU, behind those that it has.
+
+    Row cu_seqlens[s] + i of k and v is that of position p = seqused_k[s] + i of sequence s, and
+    becomes row p % page of page block_table[s, p // page]. No other row of the cache changes.
+
+    Args:
+        k_cache, v_cache: (P, page, Hkv, D) and (P, page, Hkv, Dv), of float16, bfloat16, float32 or
+            float64. The last stride is 1, others may be anything.
+        k, v: (T, Hkv, D) and (T, Hkv, Dv), of k_cache's dtype.
+        cu_seqlens: (N + 1,), int32 or int64: the first new row of each sequence, and the end of
+            the last one.
+        seqused_k: (N,), the dtype of cu_seqlens: how many keys each sequence has in the
+            cache, without the new ones.
+        block_table: (N, pages), int32; None: page s is that of sequence s.
+        cos, sin: (positions, R), of a float type: turn the first 2R numbers of each head of k on
+            the way, in pairs by the angle of their position.
+        interleaved: numbers 2j and 2j + 1 are a pair, else j and j + R.
+
+    Raises:
+        TypeError, ValueError: what does not go together, is out of range, or would be written
+            twice. Then nothing has been written.
+        NotImplementedError: a gradient, and tensors on a GPU.
+    """
+    named = {
+        "k_cache": k_cache, "v_cache": v_cache, "k": k, "v": v, "cu_seqlens": cu_seqlens,
+        "seqused_k": seqused_k, "block_table": block_table, "cos": cos, "sin": sin,
+    }  # fmt: skip
+    check_dense(**{name: x for name, x in named.items() if x is not None})
+    if torch.is_grad_enabled():
+        for name, x in named.items():
+            if x is not None and x.requires_grad:
+                raise NotImplementedError(
+                    f"{name}: expected a tensor that needs no gradient, as there is none of a "
+                    "cache; use torch.no_grad() or detach()"
+                )
+    append_op(*named.values(), as_flag("interleaved", interleaved))
+
+
+def _name(k_cache, v_cache, k, v, cu_seqlens, seqused_k, block_table, cos, sin):
+    """Operands that there are, in the order of the kernel's arguments."""
+    given = {
+        "k": k, "v": v, "cu_seqlens": cu_seqlens, "seqused_k": seqused_k,
+        "block_table": block_table, "cos": cos, "sin": sin, "k_cache": k_cache, "v_cache": v_cache,
+    }  # fmt: skip
+    return {name: x for name, x in given.items() if x is not None}
+
+
+def _check(given, interleaved):
+    """Raises ValueError where dtypes, ranks, devices or extents of heads are wrong."""
+    k, index = given["k"], given["cu_seqlens"].dtype
+    if k.dtype not in _FLOATS or index not in _INTEGERS:
+        raise ValueError(
+            f"expected k of a float type and cu_seqlens of integers, got {k.dtype} and {index}"
+        )
+    of_lists = {"cu_seqlens": index, "seqused_k": index, "block_table": torch.int32}
+    for name, x in given.items():
+        wanted = of_lists.get(name, k.dtype)
+        if name in ("cos", "sin"):
+            wanted = x.dtype if x.dtype in _FLOATS else torch.float32
+        if x.dim() != _RANKS[name] or x.dtype != wanted:
+            raise ValueError(
+                f"{name}: expected a tensor of {wanted} and rank {_RANKS[name]}, got one of "
+                f"{x.dtype} and rank {x.dim()}"
+            )
+        if x.device != k.device:
+            raise ValueError(f"{name}: expected a tensor on {k.device}, as k is, got one on {x.device}")
+    if ("cos" in given) != ("sin" in given) or (interleaved and "cos" not in given):
+        raise ValueError("expected cos and sin, which interleaved goes with, or none of them")
+    for name, wanted in (
+        ("v", (*k.shape[:2], given["v"].shape[2])),
+        ("k_cache", (*given["k_cache"].shape[:2], *k.shape[1:])),
+        ("v_cache", (*given["k_cache"].shape[:2], *given["v"].shape[1:])),
+    ):
+        if tuple(given[name].shape) != wanted:
+            raise ValueError(
+                f"{name}: expected shape {wanted}, got {tuple(given[name].shape)}"
+            )
+
+
+@functools.cache
+def _find_kernel(described, interleaved):
+    """The kernel for operands of that name, dtype and shape, of which extents that are part of no
+    type are None."""
+    operands = {name: (NAMES[dtype], shape) for name, dtype, shape in described}
+    return OnCPU(text.append_function(operands, interleaved=interleaved))
+
+
+def _describe(name, x):
+    """What the code for an operand follows from."""
+    static = {"k": 2, "v": 2, "k_cache": 2, "v_cache": 2, "cos": 1, "sin": 1}.get(name, 0)
+    open_extents = x.dim() - static
+    return name, x.dtype, (None,) * open_extents + tuple(x.shape[open_extents:])
+
+
+def _append_on_cpu(*arguments, **options):
+    *operands, interleaved = _fill(arguments, options)
+    given = _name(*operands)
+    try:
+        kernel = _find_kernel(tuple(_describe(*x) for x in given.items()), interleaved)
+        kernel(list(given.values()))
+    except (KeyError, ValueError):
+        _check(given, interleaved)  # Has more to say where types are wrong.
+        raise
+
+
+def _fill(arguments, options):
+    """All arguments, those that are not given as the schema has them."""
+    names = [x.name for x in append_op._schema.arguments]
+    filled = dict.fromkeys(names[6:9]) | {"interleaved": False} | dict(zip(names, arguments)) | options
+    return [filled[name] for name in names]
+
+
+@torch.library.register_fake("varlen::append", lib=library)
+def _append_fake(*arguments, **options):
+    *operands, interleaved = _fill(arguments, options)
+    _check(_name(*operands), interleaved)
+
+
+library.impl("append", _append_on_cpu, "CPU")

@@ -1,0 +1,143 @@
+# RUN: %python %s
+"""varlen.torch.append: the bits of indexed assignments and of a rotary embedding in PyTorch, tensors of
+any strides; as an operator under PyTorch's checks and in graphs, where the cache changes in place; and
+errors, after which the cache is what it was."""
+
+import torch
+from device import ON_CUDA, skip
+from packed import fails, offsets
+
+import varlen.torch
+from varlen.torch import append
+from varlen.torch._rotary import rotate
+
+if ON_CUDA:
+    skip("no GPU has a kernel for an append")
+
+USED, NEW = [5, 0, 16, 15, 3], [3, 0, 1, 1, 200]
+TOTAL, PAGE, WIDTH = sum(NEW), 16, 13
+torch.manual_seed(0)
+op = torch.ops.varlen.append.default
+
+
+def draw(dtype=torch.float32):
+    """k, v and caches of 70 pages, keys and values side by side."""
+    k, v = torch.randn(TOTAL, 2, 24).to(dtype), torch.randn(TOTAL, 2, 40).to(dtype)
+    both = torch.randn(70, 2, PAGE, 2, 40).to(dtype)
+    return k, v, both[:, 0, :, :, :24], both[:, 1]
+
+
+table = torch.randperm(70)[: 5 * WIDTH].view(5, WIDTH).to(torch.int32)
+cu, used = offsets(NEW), torch.tensor(USED, dtype=torch.int32)
+positions = torch.cat([u + torch.arange(n) for u, n in zip(USED, NEW)])
+sequences = torch.repeat_interleave(torch.arange(5), torch.tensor(NEW))
+places = table[sequences, positions // PAGE].long(), positions % PAGE
+angles = torch.rand(203, 7) * 6
+
+
+def write(k_cache, v_cache, k, v, rotary=None, interleaved=False):
+    """What append does."""
+    k_cache[places] = k if rotary is None else rotate(k, *rotary, positions, interleaved)
+    v_cache[places] = v
+
+
+for dtype, of_tables, interleaved in (
+    (torch.float32, None, False), (torch.bfloat16, None, False), (torch.float64, torch.float64, True),
+    (torch.bfloat16, torch.float32, False), (torch.float16, torch.float16, True),
+    (torch.float32, torch.float32, False),
+):  # fmt: skip
+    k, v, k_cache, v_cache = draw(dtype)
+    rotary = of_tables and (angles.cos().to(of_tables), angles.sin().to(of_tables))
+    wanted = k_cache.clone(), v_cache.clone()
+    write(*wanted, k, v, rotary, interleaved)
+    options = {"block_table": table}
+    if rotary:
+        options |= {"cos": rotary[0], "sin": rotary[1], "interleaved": interleaved}
+    old = k_cache.clone(), v_cache.clone()
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        assert append(k_cache, v_cache, k, v, cu, used, **options) is None
+        assert torch.equal(k_cache, wanted[0]) and torch.equal(v_cache, wanted[1]), (dtype, of_tables)
+        k_cache.copy_(old[0]), v_cache.copy_(old[1])
+    # Operands of any strides, and lists of 64 bits.
+    apart = torch.stack([k, k], 3)[..., 0], v.transpose(0, 1).contiguous().transpose(0, 1)
+    options["block_table"] = table.t().contiguous().t()
+    append(k_cache, v_cache, *apart, cu.long(), used.long(), **options)
+    assert torch.equal(k_cache, wanted[0]) and torch.equal(v_cache, wanted[1]), (dtype, of_tables)
+
+# Slots.
+k, v, *_ = draw()
+caches = torch.zeros(6, 250, 2, 24), torch.zeros(6, 250, 2, 40)
+append(*caches, k, v, cu, used)
+assert torch.equal(caches[1][4, 3:203], v[-200:]) and not caches[1][4, 203:].any() and not caches[0][5].any()
+
+# The operator: its schema, and graphs, in which extents are symbols, too.
+k, v, k_cache, v_cache = draw()
+k_cache, v_cache = k_cache.contiguous(), v_cache.contiguous()
+rotary = {"cos": angles.cos(), "sin": angles.sin()}
+arguments = k_cache, v_cache, k, v, cu, used, table, *rotary.values(), True
+torch.library.opcheck(op, arguments)
+torch.library.opcheck(op, (torch.zeros(6, 250, 2, 24), torch.zeros(6, 250, 2, 40), *arguments[2:6]))
+
+
+def step(k_cache, v_cache, k, v, cu, used, table):
+    append(k_cache, v_cache, k * 2, v, cu, used, block_table=table, **rotary)
+    return k_cache.sum()
+
+
+compiled = torch.compile(step, backend="aot_eager", fullgraph=True, dynamic=True)
+with torch.no_grad():
+    for count in (70, 71):
+        first = [x.new_zeros(count, *x.shape[1:]) for x in (k_cache, v_cache)]
+        second = [x.clone() for x in first]
+        found = compiled(*first, k, v, cu, used, table)
+        assert torch.equal(found, step(*second, k, v, cu, used, table))
+        assert all(map(torch.equal, first, second)) and first[0].any()
+
+
+class Step(torch.nn.Module):
+    def forward(self, *arguments):
+        return step(*arguments)
+
+
+caches = k_cache.clone(), v_cache.clone()
+program = torch.export.export(Step(), (*caches, k, v, cu, used, table)).module()
+program(*caches, k, v, cu, used, table)
+wanted = k_cache.clone(), v_cache.clone()
+step(*wanted, k, v, cu, used, table)
+assert all(map(torch.equal, caches, wanted))
+
+
+def refuse(kind, words, **changed):
+    given = {
+        "k_cache": k_cache, "v_cache": v_cache, "k": k, "v": v, "cu_seqlens": cu, "seqused_k": used,
+        "block_table": table, **rotary,
+    }  # fmt: skip
+    kept = k_cache.clone(), v_cache.clone()
+    fails(kind, words, lambda: append(**given | changed))
+    assert torch.equal(k_cache, kept[0]) and torch.equal(v_cache, kept[1]), words
+
+
+twice = table.clone()
+twice[4, 5] = twice[3, 0]
+for words, changed in (
+    ("block_table[3, 0] = -1: expected 0 to 69", {"block_table": table.index_fill(1, torch.tensor(0), -1).where(torch.arange(5)[:, None] == 3, table)}),
+    ("expected a page that nothing else writes to, and block_table[3, 0] is the same", {"block_table": twice}),
+    ("seqused_k[4] = 9: expected 0 to 8, as 200 new rows must fit", {"seqused_k": used + 6}),
+    ("cos has 202 rows: expected at least 203", {"cos": angles[:202]}),
+    ("v_cache: expected shape (70, 16, 2, 40), got (69, 16, 2, 40)", {"v_cache": v_cache[:69]}),
+    ("k_cache: expected shape (70, 16, 2, 24), got (70, 16, 2, 23)", {"k_cache": k_cache[..., :23]}),
+    ("v: expected shape (205, 2, 40), got (204, 2, 40)", {"v": v[1:]}),
+    ("v: expected a tensor of torch.float32 and rank 3, got one of torch.float64", {"v": v.double()}),
+    ("block_table: expected a tensor of torch.int32 and rank 2, got one of torch.int64", {"block_table": table.long()}),
+    ("expected cos and sin, which interleaved goes with, or none", {"sin": None}),
+    ("k_cache: expected stride 3 to be 1, got 2", {"k_cache": torch.zeros(70, 16, 2, 48)[..., ::2]}),
+    ("expected cos and sin for at most 12 pairs", {"cos": torch.ones(300, 13), "sin": torch.ones(300, 13)}),
+):  # fmt: skip
+    refuse(ValueError, words, **changed)
+refuse(TypeError, "k: expected a torch.Tensor, got a list", k=[1.0])
+refuse(TypeError, "interleaved: expected", interleaved="yes")
+refuse(NotImplementedError, "k: expected a tensor that needs no gradient", k=k.clone().requires_grad_())
+meta = {name: x.to("meta") for name, x in {"k_cache": k_cache, "v_cache": v_cache, "k": k, "v": v[1:]}.items()}
+fails(ValueError, "v: expected shape (205, 2, 40), got (204, 2, 40)", lambda: append(**meta, cu_seqlens=cu.to("meta"), seqused_k=used.to("meta")))
+assert varlen.torch.append is append

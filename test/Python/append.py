@@ -1,0 +1,201 @@
+# RUN: %python %s
+"""varlen.append against its definition: pages and slots, of any rows and strides; rotary embeddings
+of both layouts; sequences without new rows; and errors, after which nothing has been written."""
+
+import numpy as np
+
+import varlen
+from varlen import dtypes, reference
+
+rng = np.random.default_rng(0)
+# The keys that each sequence has, and new ones: none of either, one, ends of pages and of
+# runs, several pages.
+USED = [5, 0, 16, 15, 3, 40, 7]
+NEW = [3, 0, 1, 1, 200, 0, 130]
+KV_HEADS, DIM, VALUE_DIM = 2, 24, 40
+# Numbers of no page.
+WILD = [-(2**31), 2**31 - 1, -1, 10**6]
+# In units of the last place of a number of about 4, that of turned keys.
+ROUNDING = {"f64": 4e-15, "f32": 2e-6, "bf16": 4e-2, "f16": 5e-3}
+
+
+def offsets(lengths, index="i4"):
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(index)
+
+
+def draw(dtype, *shape):
+    return dtypes.narrow(rng.standard_normal(shape), dtype)
+
+
+class Case:
+    """Arguments of an append to a cache of NaN: in pages of any order, or in slots."""
+
+    def __init__(self, dtype, page=None, index="i4"):
+        total = sum(NEW)
+        # Rows behind the last one belong to no sequence.
+        self.k = draw(dtype, total + 3, KV_HEADS, DIM)
+        self.v = draw(dtype, total + 3, KV_HEADS, VALUE_DIM)
+        self.k[total:], self.v[total:] = np.nan, np.nan
+        self.cu, self.used = offsets(NEW, index), np.array(USED, index)
+        ends = [a + b for a, b in zip(USED, NEW)]
+        self.options = {}
+        if page is None:
+            count, page = len(USED) + 2, max(ends) + 1
+        else:
+            counts = [-(-end // page) for end in ends]
+            count = sum(counts) + 3
+            order = iter(rng.permutation(count))
+            # Rows of the table are apart.
+            table = rng.choice(WILD, (len(USED), max(counts) + 4)).astype("i4")[:, :-2]
+            for s, used in enumerate(USED):
+                for slot in range(counts[s]):
+                    at = next(order)
+                    # Pages of the rows before are not looked at.
+                    if slot >= used // page:
+                        table[s, slot] = at
+            self.options["block_table"] = table
+        both = np.full((count, 2, page, KV_HEADS, VALUE_DIM), np.nan, self.k.dtype)
+        self.k_cache, self.v_cache = both[:, 0, :, :, :DIM], both[:, 1]
+
+    def add_rotary(self, pairs, dtype, interleaved):
+        angles = rng.uniform(0, 6, (max(a + b for a, b in zip(USED, NEW)), pairs))
+        self.options |= {"cos": dtypes.narrow(np.cos(angles), dtype)}
+        self.options |= {"sin": dtypes.narrow(np.sin(angles), dtype), "interleaved": interleaved}
+        return self
+
+    def arguments(self):
+        return self.k_cache, self.v_cache, self.k, self.v, self.cu, self.used
+
+
+def check(dtype, case):
+    wanted = reference.append(*case.arguments(), **case.options)
+    caches = case.k_cache, case.v_cache
+    kept = [x.copy() for x in caches]
+    for threads in (1, 2):
+        assert varlen.append(*case.arguments(), **case.options, num_threads=threads) is None
+        for name, x, y in zip("kv", caches, wanted):
+            if name == "v" or "cos" not in case.options:
+                assert x.tobytes() == y.tobytes(), (dtype, name, case.options)
+                continue
+            # What is not turned is copied.
+            size = 2 * case.options["cos"].shape[1]
+            assert x[..., size:].tobytes() == y[..., size:].tobytes(), (dtype, case.options)
+            x, y = x.astype("f8"), y.astype("f8")
+            assert (np.isnan(x) == np.isnan(y)).all()
+            error = np.nanmax(np.abs(x - y))
+            assert error <= ROUNDING[dtype], (dtype, error, case.options)
+    for cache, old in zip(caches, kept):
+        cache[...] = old
+
+
+for dtype, page, index in (
+    ("f32", 16, "i4"), ("bf16", 1, "i8"), ("f16", 5, "i4"), ("f64", 64, "i8"), ("bf16", 256, "i4"),
+    ("f32", None, "i4"), ("bf16", None, "i8"),
+):  # fmt: skip
+    check(dtype, Case(dtype, page, index))
+for dtype, page, pairs, of_tables, interleaved in (
+    ("f32", 16, 12, "f32", False), ("f32", None, 12, "f32", True), ("bf16", 16, 5, "f32", True),
+    ("bf16", 5, 12, "bf16", False), ("f16", 64, 3, "f16", False), ("f64", 16, 7, "f64", True),
+    ("f64", 16, 12, "f32", False), ("f16", 16, 12, "f64", True),
+):  # fmt: skip
+    check(dtype, Case(dtype, page).add_rotary(pairs, of_tables, interleaved))
+
+# Attention to what was appended has the bits of that to the rows as they are.
+lengths = [a + b for a, b in zip(USED, NEW)]
+case = Case("f32", 16)
+table = case.options["block_table"]
+pages = iter(rng.permutation(len(case.k_cache)))
+for s, length in enumerate(lengths):
+    for slot in range(-(-length // 16)):
+        table[s, slot] = next(pages)
+own = [
+    [np.concatenate([draw("f32", used, KV_HEADS, x.shape[2]), x[a:b]])
+     for used, a, b in zip(USED, case.cu, case.cu[1:])] for x in (case.k, case.v)
+]  # fmt: skip
+for cache, rows in zip((case.k_cache, case.v_cache), own):
+    for s, used in enumerate(USED):
+        at = np.arange(used)
+        cache[table[s, at // 16], at % 16] = rows[s][:used]
+varlen.append(*case.arguments(), block_table=table)
+q = draw("f32", case.cu[-1], 4, DIM)
+found = varlen.attn(
+    q, case.k_cache, case.v_cache, case.cu, is_causal=True, block_table=table,
+    seqused_k=np.array(lengths, "i4"),
+)
+wanted = varlen.attn(q, *map(np.concatenate, own), case.cu, offsets(lengths), is_causal=True)
+assert found.tobytes() == wanted.tobytes()
+
+# No sequence, and none with new rows.
+empty = np.zeros((0, KV_HEADS, DIM), "f4"), np.zeros((0, KV_HEADS, VALUE_DIM), "f4")
+caches = np.zeros((3, 4, KV_HEADS, DIM), "f4"), np.zeros((3, 4, KV_HEADS, VALUE_DIM), "f4")
+varlen.append(*caches, *empty, offsets([]), np.zeros(0, "i4"))
+varlen.append(*caches, *empty, offsets([0, 0]), np.array([4, 0], "i4"), block_table=np.full((2, 1), -1, "i4"))
+varlen.append(*(x[:0] for x in caches), *empty, offsets([0]), np.zeros(1, "i4"), block_table=np.zeros((1, 0), "i4"))
+
+
+def fails(kind, words, **changes):
+    case = Case("f32", 16).add_rotary(5, "f32", False)
+    names = "k_cache", "v_cache", "k", "v", "cu_seqlens", "seqused_k"
+    given = dict(zip(names, case.arguments())) | case.options
+    given = {name: x.copy() if isinstance(x, np.ndarray) else x for name, x in given.items()}
+    for name, change in changes.items():
+        given[name] = change(given[name]) if callable(change) else change
+    caches = [x for x in (given["k_cache"], given["v_cache"]) if isinstance(x, np.ndarray)]
+    before = [x.tobytes() for x in caches]
+    try:
+        varlen.append(**given)
+    except kind as error:
+        assert words in str(error), f"expected {words!r}, got {error}"
+    else:
+        raise AssertionError(f"accepted, in spite of {words!r}")
+    assert [x.tobytes() for x in caches] == before, f"{words}: written"
+
+
+def put(index, value):
+    def change(x):
+        x[index] = value
+        return x
+
+    return change
+
+
+def same_page(x):
+    x[4, 5] = x[6, 2]
+    return x
+
+
+width = Case("f32", 16).options["block_table"].shape[1]
+capacity, pages = 16 * width, len(Case("f32", 16).k_cache)
+for words, changes in (
+    ("block_table[4, 0] = -1: expected 0 to ", {"block_table": put((4, 0), -1)}),
+    (f"block_table[4, 12] = {pages}: expected 0 to {pages - 1}, the pages of k_cache", {"block_table": put((4, 12), pages)}),
+    ("expected a page that nothing else writes to, and block_table[4, 5] is the same", {"block_table": same_page}),
+    ("block_table has 6 rows: expected 7, one for each sequence of cu_seqlens", {"block_table": lambda x: x[:-1]}),
+    ("seqused_k has 6 entries: expected 7", {"seqused_k": lambda x: x[:-1]}),
+    (f"seqused_k[4] = -1: expected 0 to {capacity - 200}, as 200 new rows must fit into the pages that block_table has of a sequence", {"seqused_k": put(4, -1)}),
+    (f"seqused_k[1] = {capacity + 1}: expected 0 to {capacity}", {"seqused_k": put(1, capacity + 1)}),
+    ("sequence 4 of cu_seqlens has 200 rows: expected at most 48, those of the pages", {"block_table": lambda x: x[:, :3].copy()}),
+    ("cu_seqlens[0] = 1: cu_seqlens must start at 0", {"cu_seqlens": put(0, 1)}),
+    ("cu_seqlens[7] = 339 is larger than the 338 rows of k", {"cu_seqlens": put(7, 339)}),
+    ("v has 337 rows: expected 338, as many as k", {"v": lambda x: x[1:]}),
+    ("v_cache has", {"v_cache": lambda x: x[1:]}),
+    ("a page of v_cache has 15 rows: expected 16, as many as one of k_cache", {"v_cache": lambda x: x[:, 1:]}),
+    ("a page of k_cache has 0 rows: expected a positive number", {"k_cache": lambda x: x[:, :0], "v_cache": lambda x: x[:, :0]}),
+    ("cos has 202 rows: expected at least 203, the positions of the keys of sequence 4", {"cos": lambda x: x[:202]}),
+    ("sin has 9 rows: expected at least", {"sin": lambda x: x[:9]}),
+    ("expected extent 1 of sin to be 5, extent 1 of cos, got 4", {"sin": lambda x: x[:, :4].copy()}),
+    ("expected cos and sin for at most 12 pairs", {"cos": np.zeros((300, 13), "f4"), "sin": np.zeros((300, 13), "f4")}),
+    ("expected cos and sin, or neither", {"sin": None}),
+    ("interleaved: expected cos and sin beside it", {"cos": None, "sin": None, "interleaved": True}),
+    ("expected extent 2 of k_cache to be 2, extent 1 of k, got 1", {"k_cache": lambda x: x[:, :, :1].copy()}),
+    ("k: expected an array of rank 3 (rows, heads, head_dim), got shape", {"k": lambda x: x[0]}),
+    ("cu_seqlens has 7 sequences: expected at most 6, the slots of k_cache", {"block_table": None, "k_cache": lambda x: x[:6].copy(), "v_cache": lambda x: x[:6].copy()}),
+    ("seqused_k[0] = 14: expected 0 to 13, as 3 new rows must fit into a slot of k_cache",
+     {"block_table": None, "cu_seqlens": offsets([3]), "seqused_k": np.array([14], "i4")}),
+):  # fmt: skip
+    fails(ValueError, words, **changes)
+fails(TypeError, "cos: expected elements of f16, bf16, f32, f64, got i32", cos=np.zeros((300, 5), "i4"))
+fails(TypeError, "expected an array with __dlpack__", k_cache=[1])
+read_only = np.zeros((40, 16, 2, 24), "f4")
+read_only.flags.writeable = False
+fails(ValueError, "k_cache: expected an array that can be written, got a read-only one", k_cache=read_only)
