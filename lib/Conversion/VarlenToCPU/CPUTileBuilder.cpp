@@ -111,10 +111,10 @@ Value CPUTileBuilder::allocatePadded(int64_t rows, int64_t columns, Type type) {
   return view(whole, zero, zero, b.getIndexAttr(rows), b.getIndexAttr(columns));
 }
 
-Value CPUTileBuilder::load(Value memref) {
+Value CPUTileBuilder::load(Value memref, bool writable) {
   return bufferization::ToTensorOp::create(
       b, memref::getTensorTypeFromMemRefType(memref.getType()), memref,
-      /*restrict=*/true);
+      /*restrict=*/true, writable);
 }
 
 Value CPUTileBuilder::load(ArrayRef<TileCopy> copies, int64_t rows,

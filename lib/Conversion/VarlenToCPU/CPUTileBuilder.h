@@ -96,8 +96,9 @@ public:
   /// A matrix with a cache line more in each row: rows whose distance is a
   /// power of two would share few cache sets.
   Value allocatePadded(int64_t rows, int64_t columns, Type type);
-  /// The tile that lies in `memref`, in its own order.
-  Value load(Value memref);
+  /// The tile that lies in `memref`, in its own order. What is computed of a
+  /// `writable` one may take its place.
+  Value load(Value memref, bool writable = false);
   /// The rows x columns tile of which `copies` are copies.
   Value load(ArrayRef<TileCopy> copies, int64_t rows, int64_t columns);
   void store(Value tile, Value memref);

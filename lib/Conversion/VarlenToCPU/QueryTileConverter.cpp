@@ -333,7 +333,7 @@ void QueryTileConverter::emitBlocks(Value begin, Value end,
     ofTile = score->uniteRanges(getNumPanels());
   Values tiles =
       llvm::map_to_vector(state, [&](const PanelBuffer &buffer) -> Value {
-        return CPUTileBuilder::load(buffer.memory);
+        return CPUTileBuilder::load(buffer.memory, /*writable=*/true);
       });
   ValueRange ends =
       emitLoop(b, begin, end, index.constant(schedule.getKvBlock()), tiles,
@@ -387,16 +387,8 @@ Values QueryTileConverter::emitPanelStep(const Panel &at, const KeyBlock &block,
       // A minimum bounds the size of the scores.
       keys.size = index.min(keys.size, schedule.getKvBlock());
     }
-    SmallVector<TileSlice> slices;
-    SmallVector<Value> sums;
-    for (Value all : state) {
-      slices.push_back(sliceOf(all, at));
-      sums.push_back(extract(all, slices.back()));
-    }
-    Values results =
-        emitStep(at, block, keys, view(lo, at), view(hi, at), sums);
-    for (auto [result, all, place] : llvm::zip_equal(results, state, slices))
-      result = insert(result, all, place);
-    return results;
+    auto places =
+        llvm::map_to_vector(state, [&](Value all) { return sliceOf(all, at); });
+    return emitStep(at, block, keys, view(lo, at), view(hi, at), state, places);
   });
 }

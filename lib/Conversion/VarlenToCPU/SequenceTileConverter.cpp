@@ -344,8 +344,7 @@ void SequenceTileConverter::emitItem(const Cell &cell) {
       emitUnseen(blockBody,
                  keyRows(tile.kEnd, index.sub(tile.kRows, tile.kEnd)));
     });
-    loop(cell.firstBlock, cell.endBlock, 1,
-         [&](Value number) { emitBlock(cell, number); });
+    emitBlocks(cell);
     branch(cell.endsQueries, [&] { emitAfter(cell); });
   };
   auto unseen = [&] {
@@ -356,7 +355,24 @@ void SequenceTileConverter::emitItem(const Cell &cell) {
   branch(index.less(tile.kBegin, tile.kEnd), seen, unseen);
 }
 
-void SequenceTileConverter::emitBlock(const Cell &cell, Value number) {
+void SequenceTileConverter::emitBlocks(const Cell &cell) {
+  Values memory, ofQueries;
+  for (const Sum &sum : sums)
+    if (!sum.ofKeys) {
+      memory.push_back(sum.memory);
+      ofQueries.push_back(load(sum.memory, /*writable=*/true));
+    }
+  ValueRange ends =
+      emitLoop(b, cell.firstBlock, cell.endBlock, index.constant(1), ofQueries,
+               [&](Value number, ValueRange ofQueries) {
+                 return emitBlock(cell, number, ofQueries);
+               });
+  for (auto [sum, place] : llvm::zip_equal(ends, memory))
+    store(sum, place);
+}
+
+Values SequenceTileConverter::emitBlock(const Cell &cell, Value number,
+                                        ValueRange ofQueries) {
   KeyBlock block;
   block.k0 = index.add(tile.kBegin, index.mul(number, schedule.getKvBlock()));
   block.keys = blockKeys(block.k0);
@@ -383,20 +399,58 @@ void SequenceTileConverter::emitBlock(const Cell &cell, Value number) {
       index.roundDown(tile.pairs.firstPair(index, queries.begin), panel),
       cell.firstRow);
   Value end = index.min(tile.pairs.firstPair(index, queries.end), cell.endRow);
-  branch(index.less(begin, end), [&] {
-    factors->readKeys(block.k0, block.keys, /*inPlace=*/Value());
-    loop(begin, end, panel, [&](Value p) { emitPanel(queriesAt(p), block); });
-  });
+  Values all;
+  for (const Sum &sum : sums) {
+    if (sum.ofKeys) {
+      all.push_back(load(sum.ofBlock, /*writable=*/true));
+      continue;
+    }
+    all.push_back(ofQueries.front());
+    ofQueries = ofQueries.drop_front();
+  }
+  ValueRange ends = emitChoice(
+      b, index.less(begin, end),
+      [&] { return Values(emitPanels(block, begin, end, all)); },
+      [&] { return all; });
+  Values endsOfQueries;
+  for (auto [sum, end] : llvm::zip_equal(sums, ends))
+    if (sum.ofKeys)
+      store(end, sum.ofBlock);
+    else
+      endsOfQueries.push_back(end);
 
   branch(cell.endsKeys, [&] {
     for (auto write : ops.blocks.getBody()->getOps<WriteOp>())
       emitWriteRows(write, sumOf(write.getValues().front()).ofBlock,
                     keyRows(block.k0, block.keys));
   });
+  return endsOfQueries;
 }
 
-void SequenceTileConverter::emitPanel(const Panel &at, const KeyBlock &block) {
-  emitSeen(at, block, {}, [&](KeyRange keys) {
+ValueRange SequenceTileConverter::emitPanels(const KeyBlock &block, Value begin,
+                                             Value end, ValueRange all) {
+  factors->readKeys(block.k0, block.keys, /*inPlace=*/Value());
+  return emitLoop(b, begin, end, index.constant(panel), all,
+                  [&](Value p, ValueRange all) {
+                    return emitPanel(queriesAt(p), block, all);
+                  });
+}
+
+QueryPanels::TileSlice SequenceTileConverter::sliceOf(const Sum &sum,
+                                                      const Panel &at,
+                                                      const KeyRange &keys) {
+  OpFoldResult zero = b.getIndexAttr(0), width = b.getIndexAttr(panel);
+  if (sum.isOfNumbers())
+    return {{zero, at.offset}, {b.getIndexAttr(1), width}};
+  OpFoldResult columns = b.getIndexAttr(sum.type.getDimSize(1));
+  if (sum.ofKeys)
+    return {{keys.begin, zero}, {keys.size, columns}};
+  return {{at.offset, zero}, {width, columns}};
+}
+
+Values SequenceTileConverter::emitPanel(const Panel &at, const KeyBlock &block,
+                                        ValueRange all) {
+  return emitSeen(at, block, all, [&](KeyRange keys) {
     Value zero = index.constant(0), width = index.constant(panel);
     // Lanes behind the last query see nothing.
     keys.seenEnd =
@@ -420,18 +474,8 @@ void SequenceTileConverter::emitPanel(const Panel &at, const KeyBlock &block) {
                                       ValueRange{zero, lane});
           });
         });
-    SmallVector<Value> views;
-    for (const Sum &sum : sums)
-      views.push_back(
-          sum.isOfNumbers()
-              ? view(PanelBuffer{sum.memory, 1, /*isStacked=*/false}, at)
-          : sum.ofKeys ? rowView(sum.ofBlock, keys.begin, keys.size)
-                       : rowView(sum.memory, at.offset, b.getIndexAttr(panel)));
-    SmallVector<Value> tiles =
-        llvm::map_to_vector(views, [&](Value view) { return load(view); });
-    Values results = emitStep(at, block, keys, lo.memory, hi.memory, tiles);
-    for (auto [result, view] : llvm::zip_equal(results, views))
-      store(result, view);
-    return Values();
+    auto places = llvm::map_to_vector(
+        sums, [&](const Sum &sum) { return sliceOf(sum, at, keys); });
+    return emitStep(at, block, keys, lo.memory, hi.memory, all, places);
   });
 }

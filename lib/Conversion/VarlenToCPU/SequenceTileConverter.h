@@ -84,8 +84,15 @@ private:
   void emitDiagonals(Value items, Value number, Value isWhole,
                      const Limits &most, ArrayRef<Value> shared);
   void emitItem(const Cell &cell);
-  void emitBlock(const Cell &cell, Value number);
-  void emitPanel(const Panel &at, const KeyBlock &block);
+  void emitBlocks(const Cell &cell);
+  /// A block, which begins and ends the sums of its keys; returns `ofQueries`,
+  /// the sums of queries, with what it adds.
+  Values emitBlock(const Cell &cell, Value number, ValueRange ofQueries);
+  /// The panels from `begin` to before `end`, and one of them, of all sums.
+  ValueRange emitPanels(const KeyBlock &block, Value begin, Value end,
+                        ValueRange all);
+  Values emitPanel(const Panel &at, const KeyBlock &block, ValueRange all);
+  TileSlice sliceOf(const Sum &sum, const Panel &at, const KeyRange &keys);
   /// The queries of a tile from `p` on, which are one panel.
   Panel queriesAt(Value p) {
     return {index.div(p, panel), p, p,

@@ -76,22 +76,20 @@ TileConverter::emitSeen(const Panel &at, const KeyBlock &block, ValueRange sums,
     return body({begin, index.sub(end, begin), index.sub(seen.wholeBegin, from),
                  index.sub(seen.wholeEnd, from)});
   };
-  if (sums.empty()) {
-    branch(condition, [&] { emit(); });
-    return {};
-  }
   return emitChoice(b, condition, emit, [&] { return Values(sums); });
 }
 
 Values TileConverter::emitStep(const Panel &at, const KeyBlock &block,
                                const KeyRange &keys, Value limitsLo,
-                               Value limitsHi, ArrayRef<Value> sums) {
+                               Value limitsHi, ValueRange sums,
+                               ArrayRef<TileSlice> places) {
   SmallVector<Value> operands(ops.step->getOperands());
+  for (auto [init, sum, place] :
+       llvm::zip_equal(ops.step.getDpsInitsMutable(), sums, places))
+    operands[init.getOperandNumber()] = extract(sum, place);
   factors->load(operands, at, block.k0, keys.begin, keys.size);
   for (OpOperand *number : getNumbers(ops.step))
     operands[number->getOperandNumber()] = load(bufferOf(number->get()), at);
-  for (auto [init, sum] : llvm::zip_equal(ops.step.getDpsInitsMutable(), sums))
-    operands[init.getOperandNumber()] = sum;
   Value from = arith::IndexCastOp::create(b, b.getI32Type(),
                                           index.add(block.k0, keys.begin));
   StepInputs inputs = score->getInputs(at, from);
@@ -102,7 +100,10 @@ Values TileConverter::emitStep(const Panel &at, const KeyBlock &block,
   inputs.seenEnd = keys.seenEnd;
   StepOpInterface step = ops.step.cloneOnTiles(b, operands, inputs);
   step.setOrientation(orientation);
-  return Values(step->getResults());
+  Values results(step->getResults());
+  for (auto [result, sum, place] : llvm::zip_equal(results, sums, places))
+    result = insert(result, sum, place);
+  return results;
 }
 
 //===----------------------------------------------------------------------===//

