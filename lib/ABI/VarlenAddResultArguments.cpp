@@ -6,13 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ShapeFunctions.h"
 #include "varlen/ABI/Passes.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/SymbolTable.h"
 
 namespace mlir::varlen {
 #define GEN_PASS_DEF_VARLENADDRESULTARGUMENTS
@@ -20,6 +19,7 @@ namespace mlir::varlen {
 } // namespace mlir::varlen
 
 using namespace mlir;
+using namespace mlir::varlen;
 
 namespace {
 
@@ -29,6 +29,8 @@ struct VarlenAddResultArguments
 
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
+    if (failed(addShapeFunctions(symbols)))
+      return signalPassFailure();
     for (auto function :
          llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
       if (!function.isPublic() || function.isExternal())
@@ -42,7 +44,14 @@ struct VarlenAddResultArguments
     }
   }
 
+  void getDependentDialects(DialectRegistry &registry) const override {
+    VarlenAddResultArgumentsBase::getDependentDialects(registry);
+    addShapeFunctionDialects(registry);
+  }
+
 private:
+  /// Where they are asked for, while functions have results.
+  LogicalResult addShapeFunctions(SymbolTable &symbols);
   static LogicalResult check(func::FuncOp function);
   /// Calls within the module get a copy, which still has results.
   void keepForCallsWithin(func::FuncOp function, SymbolTable &symbols);
@@ -53,6 +62,24 @@ private:
 };
 
 } // namespace
+
+LogicalResult
+VarlenAddResultArguments::addShapeFunctions(SymbolTable &symbols) {
+  if (!shapes)
+    return success();
+  auto run = [&](OpPassManager &passes, Operation *op) {
+    return runPipeline(passes, op);
+  };
+  for (auto function :
+       llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
+    if (!function.isPublic() || function.isExternal() || !hasExtents(function))
+      continue;
+    if (failed(addShapeFunction(function, symbols, run)))
+      return failure();
+    ++numShapeFunctions;
+  }
+  return success();
+}
 
 LogicalResult VarlenAddResultArguments::check(func::FuncOp function) {
   for (auto [i, type] : llvm::enumerate(function.getResultTypes()))

@@ -30,8 +30,8 @@ static void buildInterface(PassManager &manager,
                            llvm::StringRef target) {
   // Extents of what a private function returns are then known, too.
   manager.addPass(createInlinerPass());
-  manager.addPass(varlen::createVarlenAddShapeFunctions());
   varlen::VarlenAddResultArgumentsOptions results;
+  results.shapes = true;
   results.strided = options.stridedTensors;
   manager.addPass(varlen::createVarlenAddResultArguments(results));
   if (options.runtimeChecks) {

@@ -179,8 +179,8 @@ int varlen::emitHost(int argc, char **argv, DialectRegistry &registry) {
 
   PassManager interface(&context), pipeline(&context);
   interface.addPass(createInlinerPass());
-  interface.addPass(createVarlenAddShapeFunctions());
   VarlenAddResultArgumentsOptions results;
+  results.shapes = true;
   results.strided = options.strided;
   interface.addPass(createVarlenAddResultArguments(results));
   VarlenToCPUOptions cpu;

@@ -11,49 +11,6 @@
 
 include "mlir/Pass/PassBase.td"
 
-def VarlenAddShapeFunctions
-    : Pass<"varlen-add-shape-functions", "::mlir::ModuleOp"> {
-  let summary = "Add functions that compute the extents of results";
-  let description = [{
-    For every public function `f` with results that are tensors there will be a
-    function `f_shapes` that has its arguments and another, a buffer of as many
-    i64 as these results have extents. It stores the extents there, one result
-    after the other, and computes nothing else: a caller can allocate what
-    `varlen-add-result-arguments` makes arguments.
-
-    *Requires*: functions on tensors. The extents of results follow from extents
-    of arguments or from scalars, and the operations between implement
-    `ReifyRankedShapedTypeOpInterface`, which says how. An error names a result
-    whose extents do not follow. *Guarantees*: the above; nothing else changes. What `f` asserts is for `f` to
-    check. *Numerics*: none.
-
-    ```mlir
-    func.func @f(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
-      %y = math.exp %x : tensor<?x4xf32>
-      return %y : tensor<?x4xf32>
-    }
-    ```
-    gets the companion
-    ```mlir
-    func.func @f_shapes(%x: tensor<?x4xf32>, %extents: memref<2xi64>) {
-      %c0 = arith.constant 0 : index
-      %c1 = arith.constant 1 : index
-      %c4_i64 = arith.constant 4 : i64
-      %dim = tensor.dim %x, %c0 : tensor<?x4xf32>
-      %rows = arith.index_cast %dim : index to i64
-      memref.store %rows, %extents[%c0] : memref<2xi64>
-      memref.store %c4_i64, %extents[%c1] : memref<2xi64>
-      return
-    }
-    ```
-  }];
-  let dependentDialects = [
-    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
-    "::mlir::memref::MemRefDialect", "::mlir::tensor::TensorDialect"];
-  let statistics = [
-    Statistic<"numAdded", "added", "Functions of extents">];
-}
-
 def VarlenAddResultArguments
     : Pass<"varlen-add-result-arguments", "::mlir::ModuleOp"> {
   let summary = "Let callers say where results go";
@@ -65,10 +22,19 @@ def VarlenAddResultArguments
     With `strided`, tensor arguments and these memrefs may have any strides but
     the last, which is 1.
 
+    With `shapes`, every public function `f` with results that are tensors has a
+    function `f_shapes` of its arguments and of another one, a buffer of as many
+    i64 as these results have extents. It stores the extents there, one result
+    after the other, and computes nothing else, so a caller can allocate the
+    results. What `f` asserts is for `f` to check.
+
     *Requires*: results that are ranked tensors or scalars; runs before
-    bufferization. *Guarantees*: public functions have no results. A function
-    that the module calls itself has a private copy for these calls. *Numerics*:
-    none.
+    bufferization. With `shapes`, the extents of results follow from extents of
+    arguments or from scalars, and the operations between implement
+    `ReifyRankedShapedTypeOpInterface`, which says how; an error names a result
+    whose extents do not follow. *Guarantees*: public functions have no results. A
+    function that the module calls itself has a private copy for these calls.
+    *Numerics*: none.
 
     ```mlir
     func.func @f(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
@@ -85,14 +51,30 @@ def VarlenAddResultArguments
       return
     }
     ```
+    and, with `shapes`, has the companion
+    ```mlir
+    func.func @f_shapes(%x: tensor<?x4xf32>, %extents: memref<2xi64>) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c4_i64 = arith.constant 4 : i64
+      %dim = tensor.dim %x, %c0 : tensor<?x4xf32>
+      %rows = arith.index_cast %dim : index to i64
+      memref.store %rows, %extents[%c0] : memref<2xi64>
+      memref.store %c4_i64, %extents[%c1] : memref<2xi64>
+      return
+    }
+    ```
   }];
   let options = [
     Option<"strided", "strided", "bool", /*default=*/"false",
-           "Tensors have any strides but the last, which is 1">];
+           "Tensors have any strides but the last, which is 1">,
+    Option<"shapes", "shapes", "bool", /*default=*/"false",
+           "Add functions that compute the extents of results">];
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect",
     "::mlir::memref::MemRefDialect"];
   let statistics = [
-    Statistic<"numAdded", "added", "Results that are arguments now">];
+    Statistic<"numAdded", "added", "Results that are arguments now">,
+    Statistic<"numShapeFunctions", "shape functions", "Functions of extents">];
 }
 
 def VarlenSeparateResults

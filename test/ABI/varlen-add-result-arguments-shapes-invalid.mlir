@@ -1,4 +1,4 @@
-// RUN: varlen-opt %s --varlen-add-shape-functions --split-input-file --verify-diagnostics
+// RUN: varlen-opt %s --varlen-add-result-arguments=shapes --split-input-file --verify-diagnostics
 
 // expected-error@+1 {{expected results whose extents follow from those of the arguments}}
 func.func @values(%n: tensor<index>) -> tensor<?xf32> {

@@ -1,4 +1,4 @@
-// RUN: varlen-opt %s --varlen-add-shape-functions | FileCheck %s
+// RUN: varlen-opt %s --varlen-add-result-arguments=shapes | FileCheck %s
 
 // Extents of an attention follow from its operands; nothing is computed for
 // them.

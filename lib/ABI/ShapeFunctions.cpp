@@ -1,4 +1,4 @@
-//===- VarlenAddShapeFunctions.cpp - Functions of the extents of results --===//
+//===- ShapeFunctions.cpp - Functions of the extents of results -----------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -12,31 +12,24 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "varlen/ABI/Passes.h"
+#include "ShapeFunctions.h"
+
 #include "varlen/Interfaces/DerivativeBuilder.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/MemRef/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/Passes.h"
 
-namespace mlir::varlen {
-#define GEN_PASS_DEF_VARLENADDSHAPEFUNCTIONS
-#include "varlen/ABI/Passes.h.inc"
-} // namespace mlir::varlen
-
 using namespace mlir;
+using namespace mlir::varlen;
 
 /// How many extents all tensor results have together.
 static int64_t countExtents(func::FuncOp function) {
@@ -98,51 +91,40 @@ static Operation *findOther(func::FuncOp function) {
 /// -scf-for-loop-canonicalization knows that of tensor.insert_slice alone.
 static LogicalResult takeDimOfSameShape(tensor::DimOp op,
                                         PatternRewriter &rewriter) {
-  Value earlier = varlen::getEarlierOfSameShape(op.getSource());
+  Value earlier = getEarlierOfSameShape(op.getSource());
   if (!earlier)
     return failure();
   rewriter.modifyOpInPlace(op, [&] { op.getSourceMutable().assign(earlier); });
   return success();
 }
 
-namespace {
-struct VarlenAddShapeFunctions
-    : varlen::impl::VarlenAddShapeFunctionsBase<VarlenAddShapeFunctions> {
-  void runOnOperation() override {
-    SymbolTable symbols(getOperation());
-    for (auto function :
-         llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
-      if (function.isPublic() && !function.isExternal() &&
-          countExtents(function) > 0 && failed(add(function, symbols)))
-        return signalPassFailure();
-  }
+bool varlen::hasExtents(func::FuncOp function) {
+  return countExtents(function) > 0;
+}
 
-  void getDependentDialects(DialectRegistry &registry) const override {
-    VarlenAddShapeFunctionsBase::getDependentDialects(registry);
-    makePasses().getDependentDialects(registry);
-  }
+/// Elementwise operations as operations that know how their extents follow.
+static OpPassManager makePasses() {
+  OpPassManager passes(func::FuncOp::getOperationName());
+  passes.addPass(createConvertElementwiseToLinalgPass());
+  return passes;
+}
 
-private:
-  /// Extents of results to extents of arguments.
-  static OpPassManager makePasses() {
-    OpPassManager passes(func::FuncOp::getOperationName());
-    // Which know how their extents follow; elementwise operations do not.
-    passes.addPass(createConvertElementwiseToLinalgPass());
-    return passes;
-  }
-  static OpPassManager makeCleanups() {
-    OpPassManager passes(func::FuncOp::getOperationName());
-    passes.addPass(createCanonicalizerPass());
-    passes.addPass(createCSEPass());
-    return passes;
-  }
-  LogicalResult add(func::FuncOp function, SymbolTable &symbols);
-};
+static OpPassManager makeCleanups() {
+  OpPassManager passes(func::FuncOp::getOperationName());
+  passes.addPass(createCanonicalizerPass());
+  passes.addPass(createCSEPass());
+  return passes;
+}
 
-} // namespace
+void varlen::addShapeFunctionDialects(DialectRegistry &registry) {
+  registry.insert<affine::AffineDialect, arith::ArithDialect,
+                  memref::MemRefDialect, tensor::TensorDialect>();
+  makePasses().getDependentDialects(registry);
+}
 
-LogicalResult VarlenAddShapeFunctions::add(func::FuncOp function,
-                                           SymbolTable &symbols) {
+LogicalResult varlen::addShapeFunction(
+    func::FuncOp function, SymbolTable &symbols,
+    function_ref<LogicalResult(OpPassManager &, Operation *)> run) {
   std::string name = (function.getName() + "_shapes").str();
   if (Operation *other = symbols.lookup(name)) {
     InFlightDiagnostic diagnostic =
@@ -154,7 +136,7 @@ LogicalResult VarlenAddShapeFunctions::add(func::FuncOp function,
   func::FuncOp shapes = function.clone();
   shapes.setName(name);
   symbols.insert(shapes, std::next(Block::iterator(function)));
-  Builder b(&getContext());
+  Builder b(function.getContext());
   auto type = MemRefType::get({countExtents(function)}, b.getI64Type());
   if (failed(shapes.insertArgument(shapes.getNumArguments(), type,
                                    /*argAttrs=*/{}, shapes.getLoc())))
@@ -166,14 +148,14 @@ LogicalResult VarlenAddShapeFunctions::add(func::FuncOp function,
   shapes.walk([](cf::AssertOp op) { op.erase(); });
   shapes.removeResAttrsAttr();
   shapes.setType(
-      FunctionType::get(&getContext(), shapes.getArgumentTypes(), {}));
+      FunctionType::get(b.getContext(), shapes.getArgumentTypes(), {}));
   OpPassManager passes = makePasses(), cleanups = makeCleanups();
-  RewritePatternSet patterns(&getContext());
+  RewritePatternSet patterns(b.getContext());
   memref::populateResolveRankedShapedTypeResultDimsPatterns(patterns);
   patterns.add(takeDimOfSameShape);
-  if (failed(runPipeline(passes, shapes)) ||
+  if (failed(run(passes, shapes)) ||
       failed(applyPatternsGreedily(shapes, std::move(patterns))) ||
-      failed(runPipeline(cleanups, shapes)))
+      failed(run(cleanups, shapes)))
     return failure();
   if (Operation *other = findOther(shapes)) {
     InFlightDiagnostic diagnostic =
@@ -183,6 +165,5 @@ LogicalResult VarlenAddShapeFunctions::add(func::FuncOp function,
         << "they need more of '" << other->getName() << "' than extents";
     return diagnostic;
   }
-  ++numAdded;
   return success();
 }
