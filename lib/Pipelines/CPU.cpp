@@ -161,7 +161,6 @@ void varlen::buildVarlenAttnToLoops(OpPassManager &manager,
   // The views of tiling; also the buffers that no tile reads.
   manager.addPass(createCSEPass());
   // While captured values still are memrefs.
-  manager.addPass(createVarlenFlattenForall());
   manager.addPass(createVarlenOutlineWork());
   manager.addPass(createVarlenSplitWork());
   manager.addPass(createForallToForLoopPass());

@@ -13,11 +13,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FlattenForall.h"
 #include "varlen/Dialect/Varlen/Transforms/Transforms.h"
 #include "varlen/Target/CPU/Passes.h"
 
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -476,6 +478,7 @@ namespace {
 struct VarlenOutlineWork
     : varlen::impl::VarlenOutlineWorkBase<VarlenOutlineWork> {
   void runOnOperation() override {
+    numFlattened += flattenForalls(getOperation());
     SmallVector<scf::ForallOp> loops;
     getOperation().walk<WalkOrder::PreOrder>([&](scf::ForallOp forall) {
       if (!isWork(forall))

@@ -183,17 +183,11 @@ func.func @chosen(%x: memref<8x4xf32>, %n: index, %c: i1) {
 
 // -----
 
-// Loops of another producer.
-// CHECK-LABEL: func @others
-// CHECK-COUNT-3: scf.forall
+// A loop of another producer.
+// CHECK-LABEL: func @other
+// CHECK: scf.forall
 // CHECK-NOT: func private
-func.func @others(%x: memref<8x8xf32>, %v: f32) {
-  scf.forall (%i, %j) in (8, 8) {
-    memref.store %v, %x[%i, %j] : memref<8x8xf32>
-  }
-  scf.forall (%i) = (1) to (8) step (2) {
-    memref.store %v, %x[%i, %i] : memref<8x8xf32>
-  }
+func.func @other(%x: memref<8x8xf32>, %v: f32) {
   scf.forall (%i) in (8) {
     memref.store %v, %x[%i, %i] : memref<8x8xf32>
   } {mapping = [#gpu.thread<x>]}

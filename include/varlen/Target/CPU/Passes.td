@@ -244,44 +244,19 @@ def VarlenExpandExp2 : Pass<"varlen-expand-exp2"> {
     "::mlir::x86vector::X86VectorDialect"];
 }
 
-def VarlenFlattenForall : Pass<"varlen-flatten-forall"> {
-  let summary = "Parallel loops with one index from 0 with step 1";
-  let description = [{
-    An `scf.forall` on memrefs of several indices, or with other bounds or steps,
-    becomes one of a single index from 0 to the number of iterations, of which the
-    others are computed. That is the form that `varlen-outline-work` takes.
-
-    *Requires*: steps above 0. A loop with results or a mapping is left as it is.
-    *Guarantees*: the iterations are numbered with the last index fastest.
-    *Numerics*: none.
-
-    ```mlir
-    scf.forall (%i, %j) = (0, 0) to (%n, 64) step (1, 16) {
-    ```
-    becomes
-    ```mlir
-    scf.forall (%k) in (%count) {
-      %i = arith.divui %k, %c4 : index
-      %number = arith.remui %k, %c4 : index
-      %j = arith.muli %number, %c16 : index
-    ```
-  }];
-  let dependentDialects = ["::mlir::affine::AffineDialect",
-    "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
-  let statistics = [Statistic<"numFlattened", "flattened", "Loops rewritten">];
-}
-
 def VarlenOutlineWork : Pass<"varlen-outline-work", "::mlir::ModuleOp"> {
   let summary = "Run parallel loops on the threads of the runtime";
   let description = [{
     The body of each `scf.forall (%i) in (%n)` becomes a private function
     `@<f>_work_<number>(%context, %lo, %hi, %workspace)` that runs the
     iterations `%lo` to `%hi`, and the loop a call of `varlen_parallel_for`
-    (Runtime.h), which hands ranges to its threads.
+    (Runtime.h), which hands ranges to its threads. A loop of several indices, or
+    with other bounds or steps, becomes one of a single index from 0 to the number
+    of iterations first, which are numbered with the last index fastest; so does
+    one within the body of another, which is no function of its own.
 
-    *Requires*: loops on memrefs. A loop with results, a mapping, more than one
-    dimension or bounds other than 0 to n step 1 is left as it is, and so is one
-    within the body of another.
+    *Requires*: loops on memrefs, steps above 0. A loop with results or a mapping
+    is left as it is.
 
     *Guarantees*: what the body used of its surroundings arrives through a
     struct on the caller's stack; constants are copied instead. A buffer that is
@@ -323,10 +298,12 @@ def VarlenOutlineWork : Pass<"varlen-outline-work", "::mlir::ModuleOp"> {
     }
     ```
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect",
-    "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect",
-    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect"];
   let statistics = [
+    Statistic<"numFlattened", "flattened", "Loops of several indices">,
     Statistic<"numLoops", "loops", "Loops made functions">,
     Statistic<"numSlices", "slices", "Buffers placed in the workspace">,
     Statistic<"numHeapAllocs", "heap-allocs",

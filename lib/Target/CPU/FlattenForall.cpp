@@ -1,4 +1,4 @@
-//===- VarlenFlattenForall.cpp - Parallel loops with one index ------------===//
+//===- FlattenForall.cpp - Parallel loops with one index ------------------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,19 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FlattenForall.h"
+
 #include "varlen/Support/IndexBuilder.h"
-#include "varlen/Target/CPU/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/PatternMatch.h"
-
-namespace mlir::varlen {
-#define GEN_PASS_DEF_VARLENFLATTENFORALL
-#include "varlen/Target/CPU/Passes.h.inc"
-} // namespace mlir::varlen
 
 using namespace mlir;
 using namespace mlir::varlen;
@@ -67,23 +63,15 @@ static void flatten(IRRewriter &rewriter, scf::ForallOp loop) {
   rewriter.eraseOp(loop);
 }
 
-namespace {
-
-struct VarlenFlattenForall
-    : varlen::impl::VarlenFlattenForallBase<VarlenFlattenForall> {
-  void runOnOperation() override {
-    SmallVector<scf::ForallOp> loops;
-    getOperation()->walk([&](scf::ForallOp loop) {
-      if (loop->getNumResults() == 0 && !loop.getMapping() &&
-          (loop.getRank() > 1 || !loop.isNormalized()))
-        loops.push_back(loop);
-    });
-    IRRewriter rewriter(&getContext());
-    for (scf::ForallOp loop : loops) {
-      flatten(rewriter, loop);
-      ++numFlattened;
-    }
-  }
-};
-
-} // namespace
+int64_t varlen::flattenForalls(Operation *root) {
+  SmallVector<scf::ForallOp> loops;
+  root->walk([&](scf::ForallOp loop) {
+    if (loop->getNumResults() == 0 && !loop.getMapping() &&
+        (loop.getRank() > 1 || !loop.isNormalized()))
+      loops.push_back(loop);
+  });
+  IRRewriter rewriter(root->getContext());
+  for (scf::ForallOp loop : loops)
+    flatten(rewriter, loop);
+  return loops.size();
+}
