@@ -41,7 +41,6 @@
 // CHECK: %[[QT:.*]] = memref.alloc() {alignment = 64 : i64} : memref<2x16x16xf32>
 // CHECK: %[[LO:.*]] = memref.alloc() {alignment = 64 : i64} : memref<2x16xi32>
 // CHECK: %[[HI:.*]] = memref.alloc() {alignment = 64 : i64} : memref<2x16xi32>
-// CHECK: %[[LSES:.*]] = memref.alloc() {alignment = 64 : i64} : memref<2x16xf32>
 // Tiles of rows that no sequence has (-1 keys) are not computed.
 // CHECK: %[[USED:.*]] = arith.cmpi sge, %{{.*}}, %c0
 // CHECK: scf.if %[[USED]] {
@@ -137,21 +136,16 @@
 // CHECK: %[[KEPT:.*]] = memref.subview %[[PART_ACC]]
 // CHECK: linalg.copy ins(%[[LEFT]] {{.*}} outs(%[[KEPT]]
 // CHECK: } else {
-// The end of a vector of queries leaves out in place of acc, as its columns,
-// once lse is stored.
+// The end of a vector of queries: out goes to rows of scratch, as a token has
+// several heads, and lse to memory from the tensor.
+// CHECK: %[[OROWS:.*]] = memref.alloc() {alignment = 64 : i64} : memref<8x24xf32>
 // CHECK: %[[ACCS:.*]] = memref.subview %[[END]][%{{.*}}, %{{.*}}] [24, 8] [1, 1]
 // CHECK: %[[ACCT:.*]] = bufferization.to_tensor %[[ACCS]] restrict
-// CHECK: %[[OUTS:.*]] = memref.subview %[[END]][%{{.*}}, %{{.*}}] [24, 8] [1, 1]
-// CHECK: %[[ROWS:.*]] = memref.transpose %[[OUTS]] (d0, d1) -> (d1, d0)
-// CHECK: %[[ES:.*]] = memref.subview %[[LSES]]
 // CHECK: %[[O:.*]], %[[E:.*]] = varlen.online_finish kq %[[ACCT]], %{{.*}}, %{{.*}} scale 2.500000e-01 : tensor<24x8xf32>, tensor<1x8xf32>
-// CHECK: bufferization.materialize_in_destination %[[E]] in restrict writable %[[ES]]
-// CHECK: bufferization.materialize_in_destination %[[O]] in restrict writable %[[ROWS]] : (tensor<8x24xf32>,
-// CHECK: %[[OROWS:.*]] = memref.alloc() {alignment = 64 : i64} : memref<8x24xf32>
-// CHECK: linalg.transpose ins({{.*}}) outs(%[[OROWS]] {{.*}}) permutation = [1, 0]
+// CHECK: bufferization.materialize_in_destination %[[O]] in restrict writable %[[OROWS]] : (tensor<8x24xf32>,
 // CHECK: %[[OTOKEN:.*]] = memref.subview %[[OUT]]
 // CHECK: linalg.copy ins({{.*}}) outs(%[[OTOKEN]]
-// CHECK: %[[X:.*]] = memref.load %[[LSES]]
+// CHECK: %[[X:.*]] = tensor.extract %[[E]][%c0, %{{.*}}]
 // CHECK: memref.store %[[X]], %[[LSE]]
 // CHECK: } else {
 // CHECK: %[[UNUSED:.*]] = memref.subview %[[OUT]]
@@ -348,8 +342,7 @@ func.func @times(%cu: memref<?xi32>, %n: index, %x: memref<4x?xf32>, %y: memref<
 
 #cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
 
-// A state that has two uses: its end does not overwrite it. acc, which has one,
-// is where out goes.
+// A state that has two uses: its end does not overwrite it.
 
 // CHECK-LABEL: @largest_scores
 // CHECK-SAME: %[[OUT:[^:]*]]: memref<?x2x8xf32>, %[[MOST:[^:]*]]: memref<2x?xf32>
@@ -358,15 +351,14 @@ func.func @times(%cu: memref<?xi32>, %n: index, %x: memref<4x?xf32>, %y: memref<
 // CHECK: varlen.online_finish qk
 // CHECK: memref.store %{{.*}}, %[[MOST]]
 // CHECK: varlen.online_attn kq
-// CHECK: %[[ACC:.*]] = memref.subview %[[ACCS:.*]][%{{.*}}, 0] [8, 8] [1, 1]
-// CHECK: %[[M:.*]] = memref.subview %[[MS:.*]][%{{.*}}, 0] [1, 8] [1, 1]
-// CHECK: %[[O:.*]], %[[E:.*]] = varlen.online_finish kq
-// CHECK: bufferization.materialize_in_destination %[[E]] in restrict writable %[[LSE:.*]] :
+// CHECK: memref.subview %{{.*}}[%{{.*}}, 0] [8, 8] [1, 1]
+// CHECK: memref.subview %[[MS:.*]][%{{.*}}, 0] [1, 8] [1, 1]
+// CHECK: %[[O:.*]], %{{.*}} = varlen.online_finish kq
 // CHECK: bufferization.materialize_in_destination %[[O]]
-// CHECK: %[[COLUMNS:.*]] = memref.subview %[[ACCS]]
-// CHECK: linalg.transpose ins(%[[COLUMNS]]
-// CHECK: memref.load %[[MS]]
-// CHECK: memref.store %{{.*}}, %[[MOST]]
+// CHECK: %[[M:.*]] = memref.subview %[[MS]][%{{.*}}, 0] [1, 8] [1, 1]
+// CHECK: %[[MT:.*]] = bufferization.to_tensor %[[M]] restrict
+// CHECK: %[[X:.*]] = tensor.extract %[[MT]]
+// CHECK: memref.store %[[X]], %[[MOST]]
 func.func @largest_scores(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %most: memref<2x?xf32>) {
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index

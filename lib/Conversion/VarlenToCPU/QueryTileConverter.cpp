@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -52,33 +53,16 @@ QueryTileConverter::State QueryTileConverter::getState(ValueRange states,
   return state;
 }
 
-void QueryTileConverter::allocateResults(QueryTileOpInterface op) {
-  // One result may replace an operand that nothing else reads.
-  bool isTaken = false;
-  for (Value result : op->getResults()) {
-    int64_t perQuery = getPerQuery(op, result);
-    auto last = llvm::find_if(op->getOperands(), [&](Value operand) {
-      return operand.hasOneUse() && getPerQuery(op, operand) == perQuery;
-    });
-    if (isTaken || last == op->getOperands().end()) {
-      buffers[result] = allocateBuffer(perQuery, compute);
-      continue;
-    }
-    takenOver[result] = *last;
-    isTaken = true;
-  }
-}
-
 void QueryTileConverter::allocate(const WorkTile &workTile) {
   tile = workTile;
   buffers.clear();
-  takenOver.clear();
   if (ops.step) {
     factors->allocateQueries(b.getIndexAttr(panels));
     Type key = b.getI32Type();
     lo = allocateBuffer(1, key);
     hi = allocateBuffer(1, key);
   }
+  Operation *outer = ops.getOuter();
   for (Operation &op : *ops.tiles.getBody())
     TypeSwitch<Operation *>(&op)
         .Case([&](ReadOp read) {
@@ -90,8 +74,12 @@ void QueryTileConverter::allocate(const WorkTile &workTile) {
         .Case([&](RowDotOp dot) {
           buffers[dot.getResult()] = allocateBuffer(1, compute);
         })
-        .Case(
-            [&](QueryTileOpInterface computed) { allocateResults(computed); });
+        .Case([&](QueryTileOpInterface computed) {
+          if (outer && computed->isBeforeInBlock(outer))
+            for (Value result : computed->getResults())
+              buffers[result] =
+                  allocateBuffer(getPerQuery(computed, result), compute);
+        });
   if (!ops.step)
     return;
   SmallVector<Value> memory =
@@ -135,16 +123,27 @@ void QueryTileConverter::emitAfter(const State &state) {
 
 void QueryTileConverter::emitOps(Block::iterator begin, Block::iterator end,
                                  const Panel &at) {
-  auto buffersOf = [&](ValueRange values) {
-    return llvm::map_to_vector(values, [&](Value v) { return bufferOf(v); });
-  };
-  for (Operation &op : llvm::make_range(begin, end))
-    TypeSwitch<Operation *>(&op)
-        .Case([&](QueryTileOpInterface computed) {
-          emitTileOp(computed, buffersOf(computed->getOperands()),
-                     buffersOf(computed->getResults()), at);
-        })
-        .Case([&](WriteOp write) { emitWrite(write, at); });
+  auto body = llvm::make_range(begin, end);
+  if (llvm::none_of(body, llvm::IsaPred<QueryTileOpInterface, WriteOp>))
+    return;
+  forEachRun(at, [&](Value from, OpFoldResult count) {
+    Run run(at, from, count);
+    // First, so that what is computed can be written there at once.
+    DenseMap<Operation *, RowPlace> places;
+    for (Operation &op : body)
+      if (auto write = dyn_cast<WriteOp>(op); write && write.isOfVectors())
+        places[write] = emitPlace(write, run);
+    for (Operation &op : body)
+      TypeSwitch<Operation *>(&op)
+          .Case(
+              [&](QueryTileOpInterface computed) { emitTileOp(computed, run); })
+          .Case([&](WriteOp write) {
+            if (write.isOfVectors())
+              emitWriteRows(write, places.at(write), run);
+            else
+              emitWriteNumbers(write, run);
+          });
+  });
 }
 
 /// What is a number of each query. Lanes behind the last one have its numbers;
@@ -163,10 +162,10 @@ void QueryTileConverter::emitNumbers(const Panel &at) {
               return;
             for (auto [i, number] : llvm::enumerate(read.getValues()))
               storeNumber(loadNumber(read.getSource(), pair, i),
-                          bufferOf(number), at, lane);
+                          buffers.at(number), at, lane);
           })
           .Case([&](RowDotOp dot) {
-            storeNumber(emitRowProduct(dot, pair), bufferOf(dot.getResult()),
+            storeNumber(emitRowProduct(dot, pair), buffers.at(dot.getResult()),
                         at, lane);
           });
   });
@@ -217,80 +216,114 @@ Value QueryTileConverter::emitRowProduct(RowDotOp dot, Value pair) {
   return total;
 }
 
-void QueryTileConverter::emitTileOp(Operation *op,
-                                    ArrayRef<PanelBuffer> operands,
-                                    ArrayRef<PanelBuffer> results,
-                                    const Panel &at) {
-  AffineMap swap =
-      AffineMap::getPermutationMap(ArrayRef<int64_t>{1, 0}, b.getContext());
-  forEachRun(at, [&](Value from, OpFoldResult count) {
-    auto copy = cast<QueryTileOpInterface>(op->clone());
-    copy.setOrientation(orientation);
-    // Where the steps round probabilities.
-    copy.setRounded(factors && factors->getElement() != compute);
-    // As the operation has its queries, once it is asked for a tile of that
-    // type.
-    auto turned = [&](Value memory, Value asked) -> Value {
-      return copy.getQueriesDim(asked) == getQueriesDim()
-                 ? memory
-                 : memref::TransposeOp::create(b, memory,
-                                               AffineMapAttr::get(swap));
-    };
-    for (auto [number, buffer] : llvm::enumerate(operands)) {
-      Value memory = view(buffer, at, from, count);
-      Value natural = load(memory);
-      copy->setOperand(number, natural);
-      if (Value other = turned(memory, natural); other != memory)
-        copy->setOperand(number, load(other));
-    }
-    SmallVector<Value> destinations;
-    for (auto [result, buffer] : llvm::zip_equal(copy->getResults(), results)) {
-      Value memory = view(buffer, at, from, count);
-      result.setType(memref::getTensorTypeFromMemRefType(memory.getType()));
-      memory = turned(memory, result);
-      result.setType(memref::getTensorTypeFromMemRefType(memory.getType()));
-      destinations.push_back(memory);
-    }
-    b.insert(copy);
-    // What replaces an operand is stored last: the others read that.
-    auto isOperand = [&](const PanelBuffer &buffer) {
-      return llvm::any_of(operands, [&](const PanelBuffer &operand) {
-        return operand.memory == buffer.memory;
-      });
-    };
-    for (bool replaces : {false, true})
-      for (auto [number, buffer] : llvm::enumerate(results))
-        if (isOperand(buffer) == replaces)
-          store(copy->getResult(number), destinations[number]);
-  });
+//===----------------------------------------------------------------------===//
+// Runs of queries
+//===----------------------------------------------------------------------===//
+
+RowRange QueryTileConverter::rowsOf(const Run &run) {
+  Value rest = index.sub(run.at.rows, run.from);
+  return {tile.pairs, index.add(run.at.first, run.from),
+          isKQ() ? index.min(rest, lanes) : rest};
 }
 
-void QueryTileConverter::emitWrite(WriteOp write, const Panel &at) {
-  if (!write.isOfVectors())
-    return emitWriteNumbers(write, at);
-  Value destination = write.getDestination();
-  PanelBuffer buffer = bufferOf(write.getValues().front());
-  if (!isKQ())
-    return emitStoreRows(view(buffer, at), /*factor=*/Value(),
-                         {tile.pairs, at.first, at.rows}, destination);
-  Value scratch = CPUTileBuilder::allocate({lanes, buffer.perQuery}, compute);
-  loop(index.constant(0), at.rows, lanes, [&](Value column) {
-    RowRange rows = {tile.pairs, index.add(at.first, column),
-                     index.min(index.sub(at.rows, column), lanes)};
-    Value inPlace = emitIsInPlace(destination, rows, compute);
-    Value to = emitVectorRows(destination, rows, inPlace, scratch, [] {});
-    linalg::TransposeOp::create(b,
-                                view(buffer, at, column, b.getIndexAttr(lanes)),
-                                to, ArrayRef<int64_t>{1, 0});
-    auto store = [&] {
-      emitStoreRows(scratch, /*factor=*/Value(), rows, destination);
-    };
-    if (inPlace)
-      branch(isNot(inPlace), store);
-    else
-      store();
-  });
+Value QueryTileConverter::view(const PanelBuffer &buffer, const Run &run,
+                               unsigned dim) {
+  Value memory = QueryPanels::view(buffer, run.at, run.from, run.count);
+  if (dim == getQueriesDim())
+    return memory;
+  AffineMap swap =
+      AffineMap::getPermutationMap(ArrayRef<int64_t>{1, 0}, b.getContext());
+  return memref::TransposeOp::create(b, memory, AffineMapAttr::get(swap));
 }
+
+Value QueryTileConverter::tileOf(Value value, const Run &run, unsigned dim) {
+  if (Value tile = run.tiles.lookup(value))
+    return tile;
+  return load(view(buffers.at(value), run, dim));
+}
+
+void QueryTileConverter::emitTileOp(QueryTileOpInterface op, Run &run) {
+  auto copy = cast<QueryTileOpInterface>(op->clone());
+  copy.setOrientation(orientation);
+  // Where the steps round probabilities.
+  copy.setRounded(factors && factors->getElement() != compute);
+  // As the operation has its queries, once it is asked for a tile of that type.
+  unsigned own = getQueriesDim();
+  for (OpOperand &operand : copy->getOpOperands()) {
+    Value value = operand.get();
+    operand.set(tileOf(value, run, own));
+    if (unsigned dim = copy.getQueriesDim(operand.get()); dim != own)
+      operand.set(tileOf(value, run, dim));
+  }
+  SmallVector<std::pair<Value, Value>> stored;
+  for (auto [value, result] :
+       llvm::zip_equal(op->getResults(), copy->getResults())) {
+    OpFoldResult perQuery = b.getIndexAttr(getPerQuery(op, value));
+    auto setDim = [&, &result = result](unsigned dim) {
+      SmallVector<OpFoldResult> sizes = {run.count, perQuery};
+      if (dim == 1)
+        std::swap(sizes[0], sizes[1]);
+      result.setType(
+          RankedTensorType::get(decomposeMixedValues(sizes).first, compute));
+      return copy.getQueriesDim(result);
+    };
+    unsigned dim = setDim(own);
+    if (dim != own)
+      setDim(dim);
+    run.tiles[value] = result;
+    if (auto buffer = buffers.find(value); buffer != buffers.end())
+      stored.push_back({result, view(buffer->second, run, dim)});
+  }
+  b.insert(copy);
+  for (auto [result, memory] : stored)
+    store(result, memory);
+}
+
+QueryTileConverter::RowPlace QueryTileConverter::emitPlace(WriteOp write,
+                                                           const Run &run) {
+  Value destination = write.getDestination();
+  Value scratch = CPUTileBuilder::allocate(
+      {isKQ() ? lanes : size, memoryType(destination).getDimSize(2)}, compute);
+  RowRange rows = rowsOf(run);
+  if (!isKQ())
+    return {rows, rowView(scratch, b.getIndexAttr(0), run.count), scratch};
+  Value inPlace = emitIsInPlace(destination, rows, compute);
+  Value memory = emitVectorRows(destination, rows, inPlace, scratch, [] {});
+  return {rows, memory, scratch, inPlace};
+}
+
+void QueryTileConverter::emitWriteRows(WriteOp write, const RowPlace &place,
+                                       const Run &run) {
+  store(tileOf(write.getValues().front(), run, /*dim=*/0), place.memory);
+  auto copy = [&] {
+    emitStoreRows(place.scratch, /*factor=*/Value(), place.rows,
+                  write.getDestination());
+  };
+  if (place.inPlace)
+    branch(isNot(place.inPlace), copy);
+  else
+    copy();
+}
+
+void QueryTileConverter::emitWriteNumbers(WriteOp write, const Run &run) {
+  SmallVector<Value> tiles =
+      llvm::map_to_vector(write.getValues(), [&](Value value) {
+        return tileOf(value, run, getQueriesDim());
+      });
+  RowRange rows = rowsOf(run);
+  TileConverter::emitWriteNumbers(
+      write, rows.first, rows.count, [&](size_t i, Value lane) -> Value {
+        auto type = cast<RankedTensorType>(tiles[i].getType());
+        SmallVector<Value> place = {index.constant(0), lane};
+        if (type.getDimSize(0) != 1)
+          std::swap(place[0], place[1]);
+        return tensor::ExtractOp::create(b, tiles[i], place);
+      });
+}
+
+//===----------------------------------------------------------------------===//
+// Ends of tiles
+//===----------------------------------------------------------------------===//
 
 void QueryTileConverter::emitUnused() {
   for (auto write : ops.tiles.getBody()->getOps<WriteOp>())
@@ -305,11 +338,19 @@ void QueryTileConverter::emitCopy(const State &from, const State &to) {
 }
 
 void QueryTileConverter::emitMerge(const State &state, const State &more) {
-  Operation *merge = ops.parts.getMergeOp();
+  auto merge = cast<QueryTileOpInterface>(ops.parts.getMergeOp());
   SmallVector<PanelBuffer> operands(state);
   llvm::append_range(operands, more);
-  forEachPanel(
-      [&](const Panel &at) { emitTileOp(merge, operands, state, at); });
+  for (auto [operand, buffer] : llvm::zip_equal(merge->getOperands(), operands))
+    buffers[operand] = buffer;
+  for (auto [result, buffer] : llvm::zip_equal(merge->getResults(), state))
+    buffers[result] = buffer;
+  forEachPanel([&](const Panel &at) {
+    forEachRun(at, [&](Value from, OpFoldResult count) {
+      Run run(at, from, count);
+      emitTileOp(merge, run);
+    });
+  });
 }
 
 //===----------------------------------------------------------------------===//

@@ -327,7 +327,10 @@ void SequenceTileConverter::emitAfter(const Cell &cell) {
   Value count = index.sub(cell.endRow, first);
   for (auto write : ops.tiles.getBody()->getOps<WriteOp>())
     if (!write.isOfVectors())
-      emitWriteNumbers(write, {zero, first, first, count});
+      emitWriteNumbers(write, first, count, [&](size_t i, Value lane) {
+        return loadNumber(buffers.at(write.getValues()[i]),
+                          {zero, first, first, count}, lane);
+      });
     else
       emitWriteRows(
           write, rowView(sumOf(write.getValues().front()).memory, first, count),

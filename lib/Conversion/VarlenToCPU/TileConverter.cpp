@@ -26,12 +26,6 @@ TileConverter::TileConverter(const CPUTileBuilder &common, TileLoop loop,
   score.emplace(*this, ops.step);
 }
 
-PanelBuffer TileConverter::bufferOf(Value value) {
-  while (Value operand = takenOver.lookup(value))
-    value = operand;
-  return buffers.at(value);
-}
-
 //===----------------------------------------------------------------------===//
 // Steps
 //===----------------------------------------------------------------------===//
@@ -39,7 +33,7 @@ PanelBuffer TileConverter::bufferOf(Value value) {
 void TileConverter::useScore(ValueRange memory) {
   score->use(memory,
              llvm::map_to_vector(ops.step.getCaptures(), [&](Value capture) {
-               return bufferOf(capture);
+               return buffers.at(capture);
              }));
 }
 
@@ -89,7 +83,7 @@ Values TileConverter::emitStep(const Panel &at, const KeyBlock &block,
     operands[init.getOperandNumber()] = extract(sum, place);
   factors->load(operands, at, block.k0, keys.begin, keys.size);
   for (OpOperand *number : getNumbers(ops.step))
-    operands[number->getOperandNumber()] = load(bufferOf(number->get()), at);
+    operands[number->getOperandNumber()] = load(buffers.at(number->get()), at);
   Value from = arith::IndexCastOp::create(b, b.getI32Type(),
                                           index.add(block.k0, keys.begin));
   StepInputs inputs = score->getInputs(at, from);
@@ -115,14 +109,16 @@ Value TileConverter::emitFactor(WriteOp write) {
   return factor ? floatConstant(factor->convertToDouble()) : Value();
 }
 
-void TileConverter::emitWriteNumbers(WriteOp write, const Panel &at) {
+void TileConverter::emitWriteNumbers(
+    WriteOp write, Value first, Value count,
+    function_ref<Value(size_t, Value)> numberOf) {
   Value times = emitFactor(write);
-  loop(index.constant(0), at.rows, 1, [&](Value lane) {
-    for (auto [i, value] : llvm::enumerate(write.getValues())) {
-      Value number = loadNumber(bufferOf(value), at, lane);
+  loop(index.constant(0), count, 1, [&](Value lane) {
+    for (size_t i = 0; i < write.getValues().size(); ++i) {
+      Value number = numberOf(i, lane);
       if (times)
         number = arith::MulFOp::create(b, number, times);
-      storeNumber(number, write.getDestination(), index.add(at.first, lane), i);
+      storeNumber(number, write.getDestination(), index.add(first, lane), i);
     }
   });
 }

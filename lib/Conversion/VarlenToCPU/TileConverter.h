@@ -35,8 +35,6 @@ protected:
     Value begin, size, seenBegin, seenEnd;
   };
 
-  /// Where a number of each query, or its part of a state, is.
-  PanelBuffer bufferOf(Value value);
   /// Says which memory of the score's inputs is used, with the buffers of
   /// captures.
   void useScore(ValueRange memory);
@@ -53,16 +51,17 @@ protected:
                   ArrayRef<TileSlice> places);
   /// The factor of a write; null if there is none.
   Value emitFactor(WriteOp write);
-  void emitWriteNumbers(WriteOp write, const Panel &at);
+  /// Writes numbers of `count` pairs from `first` on, the one of value `i` of
+  /// the write in a lane.
+  void emitWriteNumbers(WriteOp write, Value first, Value count,
+                        function_ref<Value(size_t i, Value lane)> numberOf);
   /// What rows of the tile, or of keys, get that visit nothing or belong to no
   /// sequence.
   void emitOtherwise(WriteOp write, const RowRange &rows);
 
   TileLoop ops;
-  /// Of values of the tile.
+  /// Where a number of each query, or its part of a state, is.
   DenseMap<Value, PanelBuffer> buffers;
-  /// Of results in the memory of an operand, that operand.
-  DenseMap<Value, Value> takenOver;
   /// The keys that each query sees.
   PanelBuffer lo, hi;
   /// The factors and the score of the step, if there is one.

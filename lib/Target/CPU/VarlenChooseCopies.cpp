@@ -165,35 +165,14 @@ LogicalResult CopyChooser::chooseFor(Value part) {
   return success();
 }
 
-/// What is stored to transposed memory as a transpose is stored as it is.
-static void foldTransposes(bufferization::MaterializeInDestinationOp store) {
-  auto tile = store.getSource().getDefiningOp<linalg::TransposeOp>();
-  auto memory = store.getDest().getDefiningOp<memref::TransposeOp>();
-  if (!tile || !memory ||
-      AffineMap::getPermutationMap(tile.getPermutation(), store.getContext()) !=
-          memory.getPermutation())
-    return;
-  store.getSourceMutable().assign(tile.getInput());
-  store.getDestMutable().assign(memory.getIn());
-  if (tile->use_empty())
-    tile->erase();
-}
-
 namespace {
 struct VarlenChooseCopies
     : varlen::impl::VarlenChooseCopiesBase<VarlenChooseCopies> {
   void runOnOperation() override {
     SmallVector<std::pair<ToTileOp, CPUScheduleAttr>> tiles;
-    getOperation()->walk([&](Operation *op) {
-      if (!isa<ToTileOp, bufferization::MaterializeInDestinationOp>(op))
-        return;
-      CPUScheduleAttr schedule = getEnclosingSchedule(op);
-      if (!schedule)
-        return;
-      if (auto tile = dyn_cast<ToTileOp>(op))
+    getOperation()->walk([&](ToTileOp tile) {
+      if (CPUScheduleAttr schedule = getEnclosingSchedule(tile))
         tiles.emplace_back(tile, schedule);
-      else
-        foldTransposes(cast<bufferization::MaterializeInDestinationOp>(op));
     });
     for (auto [tile, schedule] : tiles) {
       if (failed(CopyChooser(tile, schedule).run()))

@@ -108,10 +108,10 @@ static unsigned overwrite(linalg::GenericOp op) {
 /// writes over, element by element.
 static bool
 writeToDestination(bufferization::MaterializeInDestinationOp write) {
-  auto op = write.getSource().getDefiningOp<linalg::GenericOp>();
+  auto op = write.getSource().getDefiningOp<linalg::LinalgOp>();
   Value memory = write.getDest();
   if (!op || op->getBlock() != write->getBlock() || !op.isAllParallelLoops() ||
-      op.getNumResults() != 1 || !op->hasOneUse() ||
+      op->getNumResults() != 1 || !op->hasOneUse() ||
       !isa<MemRefType>(memory.getType()))
     return false;
   OpOperand &init = *op.getDpsInitOperand(0);

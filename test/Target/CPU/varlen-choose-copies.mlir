@@ -75,28 +75,6 @@ func.func @unscheduled(%q: memref<6x8xf32>) -> tensor<8x6xf32> {
 
 // -----
 
-// A transposed tile that goes to transposed memory is what lies there; one that goes
-// to other memory stays.
-
-// CHECK-LABEL: @transposed
-// CHECK-SAME: %[[X:[^:]*]]: tensor<6x16xf32>, %[[COLUMNS:[^:]*]]: memref<6x16xf32>, %[[ROWS:[^:]*]]: memref<16x6xf32>
-// CHECK: bufferization.materialize_in_destination %[[X]] in restrict writable %[[COLUMNS]]
-// CHECK: %[[T:.*]] = linalg.transpose
-// CHECK: bufferization.materialize_in_destination %[[T]] in restrict writable %[[ROWS]]
-func.func @transposed(%x: tensor<6x16xf32>, %columns: memref<6x16xf32>, %rows: memref<16x6xf32>, %n: index) {
-  scf.forall (%i) in (%n) {
-    %empty = tensor.empty() : tensor<16x6xf32>
-    %0 = linalg.transpose ins(%x : tensor<6x16xf32>) outs(%empty : tensor<16x6xf32>) permutation = [1, 0]
-    %view = memref.transpose %columns (d, q) -> (q, d) : memref<6x16xf32> to memref<16x6xf32, strided<[1, 16]>>
-    bufferization.materialize_in_destination %0 in restrict writable %view : (tensor<16x6xf32>, memref<16x6xf32, strided<[1, 16]>>) -> ()
-    %1 = linalg.transpose ins(%x : tensor<6x16xf32>) outs(%empty : tensor<16x6xf32>) permutation = [1, 0]
-    bufferization.materialize_in_destination %1 in restrict writable %rows : (tensor<16x6xf32>, memref<16x6xf32>) -> ()
-  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = copy>}
-  return
-}
-
-// -----
-
 // A product of a part of the tile reads that part of a copy.
 
 // CHECK-LABEL: @parts

@@ -118,6 +118,10 @@ func.func @others(%keys: index, %n: index) -> tensor<?x16xf32> {
 // BUFFERS-NOT: memref.alloc
 // BUFFERS: linalg.generic {{.*}} outs(%{{.*}} : memref<8x16xf32>)
 // BUFFERS-NOT: memref.copy
+// BUFFERS-LABEL: @transposed
+// BUFFERS-NOT: memref.alloc
+// BUFFERS: linalg.transpose ins({{.*}}) outs(%{{.*}} : memref<8x16xf32>)
+// BUFFERS-NOT: memref.copy
 // BUFFERS-LABEL: @read_later
 // BUFFERS: memref.alloc
 // BUFFERS: memref.copy
@@ -131,6 +135,14 @@ func.func @destination(%x: memref<8x16xf32>, %y: memref<8x16xf32>, %n: index) {
       %b = math.exp2 %a : f32
       linalg.yield %b : f32
     } -> tensor<8x16xf32>
+    bufferization.materialize_in_destination %r in restrict writable %y : (tensor<8x16xf32>, memref<8x16xf32>) -> ()
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = copy>}
+  return
+}
+func.func @transposed(%t: tensor<16x8xf32>, %y: memref<8x16xf32>, %n: index) {
+  scf.forall (%i) in (%n) {
+    %e = tensor.empty() : tensor<8x16xf32>
+    %r = linalg.transpose ins(%t : tensor<16x8xf32>) outs(%e : tensor<8x16xf32>) permutation = [1, 0]
     bufferization.materialize_in_destination %r in restrict writable %y : (tensor<8x16xf32>, memref<8x16xf32>) -> ()
   } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = copy>}
   return

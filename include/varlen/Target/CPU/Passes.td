@@ -85,8 +85,7 @@ def VarlenChooseCopies : Pass<"varlen-choose-copies"> {
     of a product is read by scalars and the right one by vectors of
     columns; in pairs of two steps of the reduction where the schedule has `kv =
     pairs` and the right factor is bf16. So no order is left but rows and pairs of
-    rows, and no tile but with one copy. A transposed tile that is stored to transposed
-    memory is stored as it is.
+    rows, and no tile but with one copy.
 
     *Requires*: `#varlen.cpu_schedule` on an operation around the tiles, and
     linalg.contract on rank-2 tiles with the result's columns, or the reduction,
