@@ -1054,7 +1054,7 @@ func.func @sequences_start(%cu: memref<?xi32>, %n: index, %q: memref<?x2x8xf32>,
     %dq = varlen.for_blocks %b of keys(16) of %t : !varlen.tile<sequences> iter_args(%sum = %dq0) -> tensor<?x8xf32> {
       %kt = varlen.read %k at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
       %dk0 = linalg.fill ins(%zero : f32) outs(%few : tensor<16x8xf32>) -> tensor<16x8xf32>
-      // expected-error@+1 {{expected dk and dv that start from linalg.fill of 0, of static extents}}
+      // expected-error@+1 {{expected sums of keys that start from linalg.fill of 0, of static extents}}
       %r:3 = varlen.online_attn_grad kq natural at(%t, %b : !varlen.tile<sequences>, !varlen.tile<keys(16)>)
           ins(%qt, %kt, %kt, %qt, %l, %d : tensor<?x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<?x8xf32>, tensor<1x?xf32>, tensor<1x?xf32>)
           dq(%sum : tensor<?x8xf32>) dk(%few : tensor<16x8xf32>) dv(%dk0 : tensor<16x8xf32>) scale 0.125
@@ -1146,7 +1146,7 @@ func.func @sequences_no_blocks(%cu: memref<?xi32>, %n: index) {
 func.func @sequences_no_step(%cu: memref<?xi32>, %n: index) {
   %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
   varlen.for_tiles "a" %t of sequences in %batch attributes {varlen.schedule = #cpu} {
-    // expected-error@+1 {{expected one varlen.online_attn_grad, got none}}
+    // expected-error@+1 {{expected one step, got none}}
     varlen.for_blocks %b of keys(16) of %t : !varlen.tile<sequences> {
     }
   }
@@ -1246,7 +1246,7 @@ func.func @sequences_not_carried(%cu: memref<?xi32>, %n: index, %q: memref<?x2x8
     %dq = varlen.for_blocks %b of keys(16) of %t : !varlen.tile<sequences> iter_args(%sum = %dq0) -> tensor<?x8xf32> {
       %kt = varlen.read %k at %b : memref<?x1x8xf32>, !varlen.tile<keys(16)> -> tensor<16x8xf32>
       %dk0 = linalg.fill ins(%zero : f32) outs(%few : tensor<16x8xf32>) -> tensor<16x8xf32>
-      // expected-error@+1 {{expected dq and dcaptures to go from block to block}}
+      // expected-error@+1 {{expected sums of queries to go from block to block}}
       %r:3 = varlen.online_attn_grad kq natural at(%t, %b : !varlen.tile<sequences>, !varlen.tile<keys(16)>)
           ins(%qt, %kt, %kt, %qt, %l, %d : tensor<?x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>, tensor<?x8xf32>, tensor<1x?xf32>, tensor<1x?xf32>)
           dq(%dq0 : tensor<?x8xf32>) dk(%dk0 : tensor<16x8xf32>) dv(%dk0 : tensor<16x8xf32>) scale 0.125

@@ -346,7 +346,7 @@ private:
   /// The body of the loop over tiles or of the one over blocks.
   LogicalResult verifyBody(Block &body);
   LogicalResult verifyOp(ForBlocksOp blocks);
-  LogicalResult verifyOp(OnlineAttnGradOp step);
+  LogicalResult verifyOp(StepOpInterface step);
   LogicalResult verifyOp(ReadOp read);
   LogicalResult verifyOp(SizeOp size);
   LogicalResult verifyOp(ClearOp clear);
@@ -379,7 +379,7 @@ LogicalResult SequenceLoopVerifier::verifyOp(ForBlocksOp blocks) {
   if (failed(verifyBlocks()) || failed(verifyBody(*blocks.getBody())))
     return failure();
   if (!loop.step)
-    return blocks.emitOpError("expected one varlen.online_attn_grad, got none");
+    return blocks.emitOpError("expected one step, got none");
   for (auto [init, sum, yielded] : llvm::zip_equal(
            blocks.getInits(), blocks.getIterArgs(), blocks.getYielded())) {
     OpOperand *use = sum.hasOneUse() ? &*sum.use_begin() : nullptr;
@@ -395,22 +395,21 @@ LogicalResult SequenceLoopVerifier::verifyOp(ForBlocksOp blocks) {
   return success();
 }
 
-LogicalResult SequenceLoopVerifier::verifyOp(OnlineAttnGradOp step) {
+LogicalResult SequenceLoopVerifier::verifyOp(StepOpInterface step) {
   if (loop.step)
-    return step.emitOpError("expected one step in a loop over blocks, got "
-                            "another");
+    return step->emitOpError("expected one step in a loop over blocks, got "
+                             "another");
   if (failed(verifyStep(step, schedule.getLanes())))
     return failure();
-  StepOpInterface asStep = step;
   for (OpOperand &init : step.getDpsInitsMutable()) {
-    if (asStep.getDimOfQueries(init)) {
+    if (step.getDimOfQueries(init)) {
       if (!llvm::is_contained(loop.blocks.getIterArgs(), init.get()))
-        return step.emitOpError("expected dq and dcaptures to go from block to "
-                                "block");
+        return step->emitOpError("expected sums of queries to go from block to "
+                                 "block");
     } else if (linalg::FillOp zeros = getZeros(init.get());
                !zeros || zeros.hasDynamicShape()) {
-      return step.emitOpError("expected dk and dv that start from linalg.fill "
-                              "of 0, of static extents");
+      return step->emitOpError("expected sums of keys that start from "
+                               "linalg.fill of 0, of static extents");
     }
   }
   return success();
@@ -468,7 +467,7 @@ LogicalResult SequenceLoopVerifier::verifyBody(Block &body) {
   for (Operation &op : body) {
     LogicalResult result =
         TypeSwitch<Operation *, LogicalResult>(&op)
-            .Case<ForBlocksOp, OnlineAttnGradOp, ReadOp, SizeOp, ClearOp,
+            .Case<ForBlocksOp, StepOpInterface, ReadOp, SizeOp, ClearOp,
                   WriteOp>([&](auto known) { return verifyOp(known); })
             .Case<YieldOp, tensor::EmptyOp, linalg::FillOp>(
                 [](Operation *) { return success(); })
