@@ -3,6 +3,7 @@
 import torch
 
 from .._options import as_flag, as_integer
+from ._append import append_op
 from ._flash_attn import flash_attn_varlen_func
 from ._flash_attn_dense import check_rank
 from ._functions import check_dense
@@ -71,6 +72,7 @@ def flash_attn_with_kvcache(
     if block_table is not None and page_table is not None:
         raise ValueError("expected block_table or page_table, two names of one thing, got both")
     table = page_table if block_table is None else block_table
+    check_dense(q=q, k_cache=k_cache, v_cache=v_cache)
     _check_tensors(
         q, q=q, k_cache=k_cache, v_cache=v_cache, k=k, v=v, rotary_cos=rotary_cos,
         rotary_sin=rotary_sin, cache_batch_idx=cache_batch_idx, cache_leftpad=cache_leftpad,
@@ -85,11 +87,12 @@ def flash_attn_with_kvcache(
     _check_pages(name, table, used, k_cache)
     table = table.to(torch.int32)
     pads = None if cache_leftpad is None else _read_pads(cache_leftpad, used, q)
-    new = None if k is None else _place(table, before, new_rows, k_cache.shape[1])
+    places_k = None if k is None else _place(table, before, new_rows, k_cache.shape[1])
     # A query without a mask is turned as the first new key is.
     is_local = as_flag("causal", causal) or any(side >= 0 for side in window_size or ())
     places = torch.arange(rows, device=q.device) * is_local
     check_rotary(rotary_cos, rotary_sin, q, k, before, places)
+    rotary_interleaved = as_flag("rotary_interleaved", rotary_interleaved)
 
     def turn(x, positions):
         if rotary_cos is None:
@@ -109,13 +112,26 @@ def flash_attn_with_kvcache(
             attention_chunk=attention_chunk, learnable_sink=learnable_sink, s_aux=s_aux,
         )  # fmt: skip
 
+    def write():
+        new = k.flatten(0, 1), v.flatten(0, 1)
+        # One pass over the keys; what is not turned an assignment copies as fast.
+        if rotary_cos is not None and q.device.type == "cpu":
+            cu_seqlens = torch.arange(batch + 1, dtype=torch.int32) * new_rows
+            rotary = rotary_cos, rotary_sin, rotary_interleaved
+            try:
+                return append_op(k_cache, v_cache, *new, cu_seqlens, before.int(), table, *rotary)
+            except ValueError:
+                pass  # What it does not take: other strides of a cache, two writes to a page.
+        _check_apart(*places_k, k_cache.shape[1])
+        k_cache[places_k] = turn(k, torch.arange(new_rows, device=q.device)).flatten(0, 1)
+        v_cache[places_k] = new[1]
+
     with torch.no_grad():
         q = turn(q, places)
-        if new is None:
+        if k is None:
             out, lse, _ = attend(q)
         else:
-            rows_k = turn(k, torch.arange(new_rows, device=q.device)).flatten(0, 1)
-            with _Written(((k_cache, rows_k), (v_cache, v.flatten(0, 1))), new):
+            with _Written((k_cache, v_cache), places_k, write):
                 out, lse, _ = attend(q)
     out = out.unflatten(0, (batch, rows))
     return (out, lse.unflatten(1, (batch, rows)).transpose(0, 1)) if return_softmax_lse else out
@@ -124,17 +140,16 @@ def flash_attn_with_kvcache(
 class _Written:
     """New rows are in the cache; what was there comes back where the body fails."""
 
-    def __init__(self, caches, places):
-        self._caches, self._places = caches, places
+    def __init__(self, caches, places, write):
+        self._caches, self._places, self._write = caches, places, write
 
     def __enter__(self):
-        self._old = [cache[self._places] for cache, _ in self._caches]
-        for cache, x in self._caches:
-            cache[self._places] = x
+        self._old = [cache[self._places] for cache in self._caches]
+        self._write()
 
     def __exit__(self, kind, error, traceback):
         if kind is not None:
-            for (cache, _), old in zip(self._caches, self._old):
+            for cache, old in zip(self._caches, self._old):
                 cache[self._places] = old
 
 
@@ -265,7 +280,11 @@ def _check_pages(name, table, used, k_cache):
 def _place(table, before, new_rows, rows):
     """(pages, rows) of the new rows of all sequences."""
     positions = before[:, None] + torch.arange(new_rows, device=table.device)
-    pages, row = table.gather(1, positions // rows).long().flatten(), (positions % rows).flatten()
+    return table.gather(1, positions // rows).long().flatten(), (positions % rows).flatten()
+
+
+def _check_apart(pages, row, rows):
+    """That no two new rows have one place."""
     places, count = (pages * rows + row).unique(return_counts=True)
     if (count > 1).any():
         place = int(places[count > 1][0])
@@ -273,7 +292,6 @@ def _place(table, before, new_rows, rows):
             "expected new rows in places of their own, got several in row "
             f"{place % rows} of {place // rows} in k_cache"
         )
-    return pages, row
 
 
 def _skip_pads(k_cache, v_cache, table, used, pads):
