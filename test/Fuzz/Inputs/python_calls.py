@@ -136,9 +136,10 @@ class Arrays(Surface):
 
     keywords = {x: x for x in ("window", "chunk", "scale", "alignment", "score", "captures")}
     mixes, optional = True, (*OPTIONAL, "cu_seqlens_k")
+    libraries = "numpy", "numpy", "torch", "jax"
 
     def __init__(self, rng, numbers):
-        self.library = rng.choice(("numpy", "numpy", "torch", "jax"))
+        self.library = rng.choice(self.libraries)
         super().__init__(rng, numbers)
         self.gives_out = rng.random() < 0.3 and self.library != "jax"
 
@@ -166,13 +167,13 @@ class Arrays(Surface):
         return dict(zip([*names, *(f"d{x}" for x in call.captures)], gradients, strict=True))
 
 
-def to_pages(rng, given):
+def to_pages(rng, given, may_share=True):
     """Puts the keys and values of a call into pages, of any order, which sequences may share.
     Rows that no sequence has are NaN, and entries that none uses any numbers."""
     page, lengths = rng.choice((1, 2, 3, 8)), np.diff(given["cu_seqlens_k"]).tolist()
     counts = [-(-length // page) for length in lengths]
     total = sum(counts) + rng.choice((0, 1, 3))
-    is_shared = rng.random() < 0.3
+    is_shared = rng.random() < 0.3 and may_share
     free = rng.choices(range(total), k=total) if is_shared else rng.sample(range(total), total)
     width = max(counts, default=0) + rng.choice((0, 0, 2))
     table = np.full((len(lengths), width), rng.choice((-1, 0, 2**31 - 1, -(2**31))), "i4")
@@ -194,7 +195,7 @@ class InPages:
     """Calls of a function with keys in pages."""
 
     optional, refused = ("seqused_q", "q_offset", "sink"), ("cu_seqlens_k",)
-    differentiates = False
+    differentiates, may_share = False, True
 
     def adapt(self, rng, case):
         of = case.score.captures.values() if case.score else ()
@@ -204,7 +205,7 @@ class InPages:
 
     def finish_call(self, rng):
         super().finish_call(rng)
-        to_pages(rng, self.call.given)
+        to_pages(rng, self.call.given, self.may_share)
 
     def backward(self, results):
         return {}
@@ -212,6 +213,95 @@ class InPages:
 
 class Pages(InPages, Arrays):
     """varlen.attn of keys in pages."""
+
+
+def take_new(given, counts):
+    """The caches of a call without the last rows of each sequence, NaN in their places, and these
+    rows, packed: k_cache, v_cache, k and v by name."""
+    page, taken = given["k"].shape[1], {}
+    for name in ("k", "v"):
+        cache, rows = given[name].copy(), []
+        for entries, length, count in zip(given["block_table"], given["seqused_k"].tolist(), counts):
+            for position in range(length - count, length):
+                at = entries[position // page], position % page
+                rows.append(cache[at].copy())
+                cache[at] = np.nan
+        taken[f"{name}_cache"] = cache
+        taken[name] = np.array(rows, cache.dtype).reshape(len(rows), *cache.shape[2:])
+    return taken
+
+
+def write_whole(write, caches, given):
+    """Calls a function that writes to caches, which may not change where it refuses."""
+    caches = [x for x in caches if isinstance(x, (np.ndarray, torch.Tensor)) and x.ndim == 4]
+    readable = [x for x in caches if not isinstance(x, torch.Tensor) or x.layout is torch.strided]
+    readable = [x for x in readable if isinstance(x, np.ndarray) or not (x.is_meta or x.is_quantized)]
+    before = [arguments.to_numpy(x).tobytes() for x in readable]
+    try:
+        return write(**given)
+    except Exception:
+        after = [arguments.to_numpy(x).tobytes() for x in readable]
+        assert before == after, "a cache has changed, in spite of an error"
+        raise
+
+
+class Appends:
+    """Calls that append some of the keys and values first. Arguments of that have `append_` before
+    their names."""
+
+    may_share = False
+
+    def spell(self):
+        given = self.call.given
+        lengths = given["seqused_k"]
+        counts = [self.draw.randint(0, length) for length in lengths.tolist()]
+        operands = take_new(given, counts) | {
+            "cu_seqlens": np.cumsum([0, *counts]).astype(lengths.dtype),
+            "seqused_k": lengths - np.array(counts, lengths.dtype),
+            "block_table": given["block_table"],
+        }
+        self.operands = operands
+        library = self.library
+        spelled = {f"append_{name}": arguments.to_library(library, x) for name, x in operands.items()}
+        return super().spell() | spelled
+
+    def finish_call(self, rng):
+        super().finish_call(rng)
+        self.draw = rng
+
+    def change(self, rng):
+        if rng.random() < 0.4:
+            return super().change(rng)
+        name = rng.choice(sorted(self.operands))
+        change = arguments.change_array(
+            rng, name, self.library, self.operands[name], name == "block_table", self.mixes
+        )
+        self.arguments[f"append_{name}"] = change.value
+        meant = change.meaning if change.meaning in (SAME, REFUSED) else ANY
+        return Change(change.value, meant, True), f"append_{name}"
+
+    def write(self, append):
+        """Arguments of the attention to what has been appended."""
+        given, others = {}, {}
+        for name, x in self.arguments.items():
+            own = name.removeprefix("append_")
+            (others if own == name else given)[own] = x
+        write_whole(append, (given["k_cache"], given["v_cache"]), given)
+        return others | {self.word(name): given[f"{name}_cache"] for name in ("k", "v")}
+
+
+class Append(Appends, Pages):
+    """varlen.append, and varlen.attn of what it has written."""
+
+    libraries = "numpy", "torch"
+
+    def forward(self):
+        mine = self.arguments
+        self.arguments = self.write(varlen.append)
+        try:
+            return super().forward()
+        finally:
+            self.arguments = mine
 
 
 class Torch(Surface):
@@ -327,6 +417,18 @@ class InTorchPages(InPages):
 
 class TorchPages(InTorchPages, Torch):
     """varlen.torch.varlen_attn of keys in pages."""
+
+
+class TorchAppend(Appends, TorchPages):
+    """varlen.torch.append, and varlen.torch.varlen_attn of what it has written."""
+
+    def attend(self):
+        mine = self.arguments
+        self.arguments = self.write(varlen.torch.append)
+        try:
+            return super().attend()
+        finally:
+            self.arguments = mine
 
 
 class TorchOutPages(InTorchPages, TorchOut):
@@ -446,6 +548,56 @@ class FlashPages(InTorchPages, Flash):
         spelled = super().spell()
         spelled["cu_seqlens_k"] = spelled.pop("cu_seq_k")
         return spelled
+
+
+class FlashCache(FlashPages):
+    """varlen.torch.flash_attn_with_kvcache."""
+
+    may_share = False
+
+    def adapt(self, rng, case):
+        length = rng.choice((0, 1, 3))
+        queries = (length,) * len(case.queries)
+        case = dataclasses.replace(case, queries=queries, rows_behind=0, seqused_q=False)
+        return super().adapt(rng, case)
+
+    def finish_call(self, rng):
+        super().finish_call(rng)
+        lengths = self.call.given["seqused_k"].tolist()
+        self.new = rng.randint(0, min(lengths, default=0))
+
+    def spell(self):
+        given, spelled = self.call.given, super().spell()
+        count = len(given["seqused_k"])
+        taken = take_new(given, [self.new] * count)
+        taken["cache_seqlens"] = given["seqused_k"] - self.new
+        for name in ("k", "v"):
+            rows = taken[name].reshape(count, self.new, *taken[name].shape[1:])
+            taken[name] = rows if self.new else None
+        for name in ("cu_seqlens_q", "cu_seqlens_k", "seqused_k"):
+            spelled.pop(name)
+        q = spelled["q"]
+        spelled["q"] = q.view(count, len(q) // max(count, 1), *q.shape[1:])
+        return spelled | {
+            name: x if x is None else arguments.to_library("torch", x) for name, x in taken.items()
+        }
+
+    def change(self, rng):
+        name = rng.choice(sorted(self.arguments))
+        x = self.arguments[name]
+        if isinstance(x, torch.Tensor):
+            change = arguments.change_array(rng, name, "torch", arguments.to_numpy(x), False, False)
+            value, is_wrong = change.value, change.meaning is REFUSED and change.value is not None
+        else:
+            value, is_wrong = rng.choice((*arguments.OBJECTS, 2**63, -3, 0.5, float("inf"))), False
+        self.arguments[name] = value
+        return Change(value, REFUSED if is_wrong else ANY, True), name
+
+    def attend(self):
+        caches = self.arguments["k_cache"], self.arguments["v_cache"]
+        given = self.arguments | {"return_softmax_lse": True}
+        out, lse = write_whole(varlen.torch.flash_attn_with_kvcache, caches, given)
+        return out.flatten(0, 1), lse.transpose(0, 1).flatten(1)
 
 
 class FlashDense(Flash):
@@ -607,8 +759,8 @@ class JaxPages(InPages, Jax):
 
 SURFACES = (
     Arrays, Torch, Torch, TorchOut, Meta, Flash, FlashDense, Provider, Jax,
-    Arrays, Torch, Torch, TorchOut, Meta, FlashPages, FlashDense, ProviderPages, Jax,
-    Arrays, Arrays, Pages, TorchPages, TorchOutPages, MetaPages, JaxPages,
+    Arrays, TorchAppend, FlashCache, TorchOut, Meta, FlashPages, FlashDense, ProviderPages, Jax,
+    Arrays, Append, Pages, TorchPages, TorchOutPages, MetaPages, JaxPages,
 )  # fmt: skip
 
 __all__ = ["ANY", "REFUSED", "SAME", "SURFACES", "Meta", "imported"]
