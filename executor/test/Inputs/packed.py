@@ -229,8 +229,21 @@ HOPPER = (
 )
 
 
+# Rings of three slots and one, tiles of two warpgroups of which most have one with rows.
+ROLES = "warps = 8, block_m = 128, kv_block = 32, stages = 3, ctas = 1, producers = 4"
+ROLES_BATCHES = (
+    sequences((200, 200), (3, 3), (0, 0), (70, 9), (5, 150), (130, 40)),
+    sequences((1, 33), (9, 0), (129, 129)),
+)
+
+
 def hopper():
     """The same of kernels for sm_90a."""
+    used = FORWARD["forward-causal"]
+    text = harness.module_text(used)
+    text = text.replace("{mask =", f"{{varlen.schedule = #varlen.gpu_schedule<{ROLES}>, mask =", 1)
+    batches = (dataclasses.replace(used, sequences=one) for one in ROLES_BATCHES)
+    yield "hopper-roles", text, map(harness.make_inputs, batches)
     for groups, kind, names in (
         (FORWARD, harness, ("causal", "full", "d128")),
         (GRADIENTS, attn_gradients, ("causal", "d128")),

@@ -76,7 +76,7 @@ void KernelLowerRoles::lower(RolesOp roles) {
   if (moves)
     limitRegisters(roles);
   ThreadBuilder b(roles.getLoc(), roles);
-  // That of one lane: the branch is one of the whole warp.
+  // All lanes have the number from one: the branch is one of the whole warp.
   Value warp =
       gpu::ShuffleOp::create(b, b.warp(), b.constant(0), b.constant(kWarpLanes),
                              gpu::ShuffleMode::IDX)
