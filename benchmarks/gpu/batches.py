@@ -52,6 +52,7 @@ class Tiles:
     lag: int = 0
     rings: int = 1
     few_part: int = 0
+    producers: int = 0
     owns_keys: bool = False
 
     @property
@@ -61,7 +62,9 @@ class Tiles:
     def ring(self, head_dim, bytes_of_element=2):
         """The ring of both matrices' blocks."""
         size = 2 * self.columns * head_dim * bytes_of_element
-        return sm90.Ring(self.stages, self.slack, self.lag, self.rings, size)
+        return sm90.Ring(
+            self.stages, self.slack, self.lag, self.rings, size, self.producers > 0
+        )  # fmt: skip
 
 
 def blocks_of(begin, end, length, shift, left, right, columns):
@@ -162,9 +165,11 @@ def items_of(batch, tiles, window):
 class KernelModel:
     """One kernel: its tiles, and the cycles of its loops over whole and over cut blocks."""
 
-    def __init__(self, tiles, whole, cut, straight, head_dim, offsets=sm90.OFFSETS):
+    def __init__(self, tiles, whole, cut, straight, head_dim, offsets=sm90.OFFSETS, copies=0):
         """`whole` and `cut` are instructions of the loops, `straight` cycles of the code around
-        them, once an item."""
+        them, once an item, and `copies` those of a block by each warp of producers."""
+        # One warp of four is on each sub-partition.
+        self.copies = copies * tiles.producers / 4
         self.tiles, self.straight, self.head_dim = tiles, straight, head_dim
         self.bodies, self.offsets = {"whole": whole, "cut": cut}, offsets
         self.times = {}
@@ -177,7 +182,7 @@ class KernelModel:
             is_main = key == ("whole", self.tiles.warpgroups)
             self.times[key] = sm90.loop_time(
                 self.bodies[name], key[1], self.tiles.ctas, self.tiles.ring(self.head_dim),
-                offsets=self.offsets if is_main else self.offsets[:1],
+                offsets=self.offsets if is_main else self.offsets[:1], copies=self.copies,
             )  # fmt: skip
         return self.times[key]
 
@@ -187,12 +192,12 @@ class KernelModel:
         no faster than before."""
         own = self.tiles.rows * self.head_dim * 2
         block = self.tiles.ring(self.head_dim).block_bytes
-        return (
-            sm90.constant("copy_latency")
-            + (own + block) / sm90.constant("copy_bytes")
-            + own / CONSTANTS["item_bytes"].value
-            + self.straight
-        )
+        first = sm90.constant("copy_latency") + own / sm90.constant("copy_bytes")
+        written = own / CONSTANTS["item_bytes"].value
+        if self.tiles.producers:
+            # Blocks are there, and the rows of the tile come while the last results are written.
+            return max(first, written) + self.straight
+        return first + block / sm90.constant("copy_bytes") + written + self.straight
 
     def item_cycles(self, item, is_reused):
         """Cycles of an item on a multiprocessor that has as many CTAs as fit. Blocks that no

@@ -61,6 +61,7 @@ def _run(*command, text=None):
 _FIELDS = {
     "warps": "warps", "block_m": "rows", "kv_block": "columns", "stages": "stages",
     "ctas": "ctas", "slack": "slack", "lag": "lag", "rings": "rings", "few_part": "few_part",
+    "producers": "producers",
 }  # fmt: skip
 
 
@@ -94,13 +95,18 @@ class Kernel:
     whole: list
     cut: list
     straight: int  # cycles of stalls of the code around the loops
+    copies: int = 0  # of a block, by each warp of producers
 
 
 def take_apart(body):
     """The Kernel of a kernel's instructions; None: it has no products of wgmma."""
+    body, producer = sass.roles(body)
     loops = sass.loops(body)
     if not loops:
         return None
+    copies = [
+        sass.counts(producer[slice(*span)])["copy"] for span in sass.loops(producer, "copy")
+    ]  # fmt: skip
 
     def selects(span):
         return sum(x.kind == "select" for x in body[slice(*span)])
@@ -113,7 +119,7 @@ def take_apart(body):
     products = sass.counts(whole)["wgmma"]
     peeled = sum(x.kind == "wgmma" for x in around) / products * sum(x.stall for x in whole)
     straight = max(0, sum(x.stall for x in around) - round(peeled))
-    return Kernel(whole, cut, straight)
+    return Kernel(whole, cut, straight, max(copies, default=0))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -166,7 +172,8 @@ class Prediction:
 def predict(function, batch, head_dim, window, offsets=sm90.OFFSETS):
     models = {
         name: batches.KernelModel(
-            function.tiles[name], kernel.whole, kernel.cut, kernel.straight, head_dim, offsets
+            function.tiles[name], kernel.whole, kernel.cut, kernel.straight, head_dim, offsets,
+            kernel.copies,
         )
         for name, kernel in function.kernels.items()
     }  # fmt: skip

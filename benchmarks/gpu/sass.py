@@ -177,9 +177,35 @@ def read(cubin):
     return parse(done.stdout)
 
 
+def roles(body):
+    """(instructions of the warps that compute, those of producers) of a kernel whose warpgroups
+    give registers to each other, each with what comes before they part; the second is empty, and
+    the first everything, if they do not."""
+    starts = {
+        role: next((at for at, x in enumerate(body) if x.name.startswith(f"USETMAXREG.{what}")), None)
+        for role, what in (("producers", "DEALLOC"), ("consumers", "TRY_ALLOC"))
+    }
+    if None in starts.values():
+        return body, []
+    first, second = sorted(starts.values())
+    shared = body[:first]
+
+    def moved(begin, end):
+        # Targets are indices.
+        off = begin - first
+        return shared + [
+            dataclasses.replace(x, target=x.target - off)
+            if x.target is not None and begin <= x.target < end else x
+            for x in body[begin:end]
+        ]  # fmt: skip
+
+    parts = moved(first, second), moved(second, len(body))
+    return parts if starts["consumers"] == first else parts[::-1]
+
+
 def loops(body, kind="wgmma"):
-    """(begin, end) of the innermost loops with products that store no result: those over blocks,
-    in the order of the code."""
+    """(begin, end) of the innermost loops with products, or instructions of another kind, that
+    store no result: those over blocks, in the order of the code."""
     found = [
         (x.target, at + 1) for at, x in enumerate(body) if x.target is not None and x.target <= at
     ]

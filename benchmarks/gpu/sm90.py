@@ -91,6 +91,7 @@ class Ring:
     lag: int
     rings: int
     block_bytes: int
+    has_producers: bool = False
 
     @property
     def ahead(self):
@@ -100,7 +101,7 @@ class Ring:
     @property
     def is_apart(self):
         """Whether slots have mbarriers, so that warpgroups need not be at the same block."""
-        return self.slack > 0 or self.rings > 1
+        return self.slack > 0 or self.rings > 1 or self.has_producers
 
 
 @dataclasses.dataclass(frozen=True)
@@ -348,11 +349,13 @@ def _simulate(steps, warpgroups, ctas, ring, iterations, offset):
     while min(iteration) < iterations:
         w = min(range(warps), key=ready.__getitem__)
         time = ready[w]
-        if time == never:
+        if never in ready:
+            # A product that ends before that may be what another warp waits for.
             event = core.next_event()
-            if event is None:
+            if event is not None:
+                time = min(time, event)
+            elif time == never:
                 raise Deadlock(", ".join(f"{steps[a].what} {i}" for a, i in zip(at, iteration)))
-            time = event
         if core.advance(time):
             ready = [time if r == never else r for r in ready]
             continue
@@ -414,13 +417,17 @@ class LoopTime:
     tensor: float
 
 
-def loop_time(body, warpgroups, ctas, ring, iterations=11, offsets=OFFSETS):
-    """The LoopTime of a loop's instructions (sass.path), with as many CTAs a multiprocessor."""
+def loop_time(body, warpgroups, ctas, ring, iterations=11, offsets=OFFSETS, copies=0):
+    """The LoopTime of a loop's instructions (sass.path), with as many CTAs a multiprocessor.
+    Producers copy a block by so many instructions of a sub-partition; 0: by TMA."""
     steps = decode(body)
     if ring.is_apart and not any(step.what == "commit" for step in steps):
         # Copies of a producer take from products, too.
         total = sum(step.of[0] for step in steps if step.what == "product")
-        more = constant("tma_takes") * ring.block_bytes / warpgroups / total
+        taken = (
+            copies * UNITS["copy"].takes if copies else constant("tma_takes") * ring.block_bytes
+        )
+        more = taken / warpgroups / total
         steps = [
             dataclasses.replace(s, of=(s.of[0] * (1 + more), s.of[1] * (1 + more), s.of[2]))
             if s.what == "product" else s

@@ -119,6 +119,37 @@ def products_and_what_is_beside_them():
           "expected a block that its copy bounds")  # fmt: skip
 
 
+def roles_of_warps():
+    """Warpgroups that give registers to each other part there, whichever comes first in the code."""
+    start = [step("S2R"), step("BRA", target=4)]
+    producer = [step("USETMAXREG.DEALLOC.CTAPOOL"), *[step("LDGSTS")] * 3, step("SYNCS"), step("EXIT")]
+    producer[-1:-1] = [step("BRA", predicate="@P0", target=2)]
+    consumer = [step("USETMAXREG.TRY_ALLOC.CTAPOOL"), *loop(), step("BRA", predicate="@P0", target=0)]
+
+    def moved(part, at):
+        return [
+            dataclasses.replace(x, target=x.target + at) if x.target is not None else x for x in part
+        ]
+
+    for first, second in ((producer, consumer), (consumer, producer)):
+        body = start + moved(first, 2) + moved(second, 2 + len(first))
+        consumes, produces = sass.roles(body)
+        for part, found in ((consumer, consumes), (producer, produces)):
+            check(found == start + moved(part, 2), f"expected {part} behind {start}, got {found}")
+        kernel = model.take_apart(body)
+        check(kernel.copies == 2, f"expected 2 copies in the loop of producers, got {kernel.copies}")
+        check(sass.counts(kernel.whole)["copy"] == 0, "expected no copies in the loop of consumers")
+    check(sass.roles(consumer) == (consumer, []), "expected one role where no register is given")
+    # Copies of producers take time from products as well, and those of TMA less.
+    ring = dataclasses.replace(RING, has_producers=True)
+    body = [step("SYNCS.PHASECHK.TRANS64.TRYWAIT", "[R1+0x8]"), *loop()[1:], step("SYNCS.ARRIVE", "[R1]")]
+    times = [
+        sm90.loop_time(body, 1, 4, ring, offsets=(37,), copies=copies).cycles for copies in (0, 40)
+    ]
+    more = times[1] - times[0]
+    check(300 < more < 600, f"expected 40 copies to take 480 cycles and TMA 22, got {more} more")
+
+
 def errors_of_input():
     try:
         cycles([step("WARPGROUP.DEPBAR.LE", "gsb0, 0x0"), step("BAR.SYNC")],
@@ -197,6 +228,7 @@ def main():
     check(not doctest.testmod(batches).failed, "doctests of batches.py")
     constants_are_measured()
     products_and_what_is_beside_them()
+    roles_of_warps()
     errors_of_input()
     items_of_batches()
     schedules_that_are_timed()
