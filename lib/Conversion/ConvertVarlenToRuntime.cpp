@@ -386,8 +386,13 @@ LogicalResult WorkTilesLowering::lower() {
   if (failed(verifyResult(type, WorkTilesOp::NumColumns)))
     return failure();
   pushList(op.getCuQ(), /*isOptional=*/false);
-  // None of keys in pages.
-  pushList(op.getCuK(), /*isOptional=*/false);
+  if (op.getCuK()) {
+    pushList(op.getCuK(), /*isOptional=*/false);
+  } else {
+    // Keys are in pages, which no list that a caller has can say.
+    arguments.push_back(LLVM::ZeroOp::create(b, pointer));
+    arguments.push_back(i64(-1));
+  }
   for (Value list : {op.getSequsedQ(), op.getSequsedK(), op.getQOffset()})
     pushList(list, /*isOptional=*/true);
   arguments.push_back(i32(getIndexBytes()));

@@ -35,7 +35,7 @@ struct Batch {
 
   int64_t sequences() const { return cuQ.size - 1; }
   /// Whether keys are in pages, `tk` rows of each sequence at most.
-  bool isPaged() const { return !cuK && cuK.size == 0; }
+  bool isPaged() const { return !cuK && cuK.size == -1; }
 };
 
 /// The tiles of one block of pairs, the same for every kv head.

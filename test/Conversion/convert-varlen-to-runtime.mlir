@@ -150,7 +150,7 @@ func.func @split(%tiles: memref<?x10xi64>, %group: index) -> (memref<?x13xi64>, 
 // CHECK-LABEL: func @pages(
 // CHECK-SAME: %[[CU:.*]]: memref<?xi32>, %[[USED:.*]]: memref<?xi32>, %[[TABLE:.*]]: memref<?x?xi32, strided<[?, 1]>>, %[[P:.*]]: index, %[[ROWS:.*]]: index, %{{.*}}: index)
 // CHECK: %[[NULL:.*]] = llvm.mlir.zero : !llvm.ptr
-// CHECK: %[[NONE:.*]] = arith.constant 0 : i64
+// CHECK: %[[NONE:.*]] = arith.constant -1 : i64
 // CHECK: %[[D:.*]] = builtin.unrealized_conversion_cast %[[TABLE]]
 // CHECK: %[[ADDRESS:.*]] = llvm.extractvalue %{{.*}}[1]
 // CHECK: %[[STRIDE:.*]] = llvm.extractvalue %[[D]][4, 0]

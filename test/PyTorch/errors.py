@@ -180,6 +180,9 @@ refused(
     cu,
     offsets([4, 0, 9]),
 )
+# PyTorch's tensors without elements have no address, which must not read as no list.
+for used in (None, torch.tensor([1, 2], dtype=torch.int32)):
+    refused(ValueError, "cu_seqlens_k", q, k, v, cu, cu[:0].clone(), seqused_k=used)
 refused(ValueError, "seqused_k[1] = 10", seqused_k=torch.tensor([1, 10], dtype=torch.int32))
 
 # Memory of the results.

@@ -66,7 +66,7 @@ typedef void (*varlen_mask_fn)(int64_t queries, int64_t keys, int64_t offset,
    entries for N sequences, seqused_q, seqused_k and q_offset (each may be null)
    N. With a null mask every query sees all keys of its sequence.
 
-   With a null cu_k of no entries keys are in pages: seqused_k is needed, and
+   With a null cu_k of -1 entries keys are in pages: seqused_k is needed, and
    says from 0 to tk for each sequence.
 
    Returns the number of tiles and stores the list, which `varlen_free_tiles`
