@@ -120,6 +120,10 @@ with jax.enable_x64():
     assert np.array_equal(varlen_attn(wide, wide, wide, cu), wide)
 wide = jnp.ones((12, 2, 512), jnp.bfloat16)
 refused(NotImplementedError, "no tiles for head_dim 512", *[wide] * 3, cu)
+raises(
+    NotImplementedError, "no tiles for tangents, which sm_80 has no kernel for", lower,
+    lambda q: jax.jvp(lambda q: varlen_attn(q, k, v, cu), (q,), (q,)), q,
+)  # fmt: skip
 pretend("7.5")
 refused(ValueError, "sm_75", q, k, v, cu)
 assert np.array_equal(varlen_attn(q, k, v, cu), plain)
