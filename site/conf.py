@@ -34,7 +34,9 @@ autodoc_preserve_defaults = True
 maximum_signature_line_length = 80
 napoleon_numpy_docstring = False
 # Neither jax nor a build is needed to read what varlen.jax says of itself.
-autodoc_mock_imports = ["jax", "varlen.jax._ffi"]
+autodoc_mock_imports = [
+    "jax", "varlen.jax._derivatives", "varlen.jax._ffi", "varlen.jax._operation",
+]  # fmt: skip
 
 html_theme = "furo"
 html_title = f"Varlen {version}"
