@@ -43,7 +43,11 @@ def make(folder):
     assert any("varlen.attn" in str(node.target) for node in program.graph.nodes)
     torch.export.save(program, folder / "program.pt2")
     if shutil.which("g++") or shutil.which("clang++"):
-        torch._inductor.aoti_compile_and_package(program, package_path=str(folder / "package.pt2"))
+        # Its two compilations have other flags: headers that are compiled before serve one each.
+        options = {"aot_inductor.precompile_headers": False}
+        torch._inductor.aoti_compile_and_package(
+            program, package_path=str(folder / "package.pt2"), inductor_configs=options
+        )
 
 
 def run(folder):
