@@ -7,6 +7,7 @@ that the process finds. Then they do nothing, unless the test has given the driv
 launched: numbers are right, and what is wrong in cu_seqlens is reported as kernels do it."""
 
 import ctypes
+import fcntl
 import importlib.util
 import os
 import pathlib
@@ -65,18 +66,25 @@ def _load():
     folder = pathlib.Path(os.environ.get("VARLEN_BUILD", HERE.parents[2] / "build")) / "test"
     library = folder / f"libFakeDevice-{version}.so"
     source = HERE / "FakeDevice.cpp"
-    if not library.exists() or library.stat().st_mtime < source.stat().st_mtime:
-        includes = [f"-I{root}/include", f"-I{root}/include/torch/csrc/api/include"]
-        made = folder / f"{library.name}.{os.getpid()}"
-        folder.mkdir(exist_ok=True)
-        subprocess.run(
-            [os.environ.get("CXX", "c++"), "-std=c++20", "-O0", "-fPIC", "-shared", *includes, source,
-             "-o", made, f"-L{root}/lib", f"-Wl,-rpath,{root}/lib", "-ltorch_cpu", "-lc10", "-ldl"],
-            check=True,
-        )  # fmt: skip
-        # Several tests may be the first.
-        made.rename(library)
+    folder.mkdir(exist_ok=True)
+    # Several tests may be the first, of which one compiles.
+    with open(f"{library}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not library.exists() or library.stat().st_mtime < source.stat().st_mtime:
+            _compile(source, library, root)
     return ctypes.CDLL(str(library))
+
+
+def _compile(source, library, root):
+    includes = [f"-I{root}/include", f"-I{root}/include/torch/csrc/api/include"]
+    # The whole library or none; a compiler goes on where the test that started it is ended.
+    made = library.with_name(f"{library.name}.{os.getpid()}")
+    subprocess.run(
+        [os.environ.get("CXX", "c++"), "-std=c++20", "-O0", "-fPIC", "-shared", *includes, source,
+         "-o", made, f"-L{root}/lib", f"-Wl,-rpath,{root}/lib", "-ltorch_cpu", "-lc10", "-ldl"],
+        check=True,
+    )  # fmt: skip
+    made.rename(library)
 
 
 # ===----------------------------------------------------------------------===#
