@@ -11,6 +11,8 @@ from ._rotary import check_rotary, rotate
 
 _INTEGERS = (torch.int32, torch.int64)
 _LARGEST_INT32 = torch.iinfo(torch.int32).max
+# So many new keys and values an operator of ours writes faster than indexed assignments do.
+_FEW_ROWS = 64
 
 
 def flash_attn_with_kvcache(
@@ -114,10 +116,11 @@ def flash_attn_with_kvcache(
 
     def write():
         new = k.flatten(0, 1), v.flatten(0, 1)
-        # One pass over the keys; what is not turned an assignment copies as fast.
-        if rotary_cos is not None and q.device.type == "cpu":
+        # One pass over the keys; a few that are not turned an assignment copies faster.
+        is_much = rotary_cos is not None or batch * new_rows >= _FEW_ROWS
+        if is_much and q.device.type == "cpu":
             cu_seqlens = torch.arange(batch + 1, dtype=torch.int32) * new_rows
-            rotary = rotary_cos, rotary_sin, rotary_interleaved
+            rotary = () if rotary_cos is None else (rotary_cos, rotary_sin, rotary_interleaved)
             try:
                 return append_op(k_cache, v_cache, *new, cu_seqlens, before.int(), table, *rotary)
             except ValueError:
