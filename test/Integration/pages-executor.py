@@ -25,7 +25,9 @@ def offsets(lengths):
 class Batch:
     """The same batch without and with pages, of `page` rows, which the type says or not."""
 
-    def __init__(self, dtype, page, *, dim=64, value_dim=64, is_static=True, **options):
+    def __init__(
+        self, dtype, page, *, dim=64, value_dim=64, is_static=True, schedule="", **options
+    ):
         self.rng = np.random.default_rng(page + dim)
         cu_q, cu_k = offsets(QUERIES), offsets(KEYS)
         draw = lambda *shape: dtypes.narrow(self.rng.standard_normal(shape).astype("f4"), dtype)
@@ -43,6 +45,7 @@ class Batch:
             "v_head_dim": value_dim, "seqused_k": True, **options,
         }  # fmt: skip
         self.page = page if is_static else 0
+        self.schedule = schedule
 
     def move(self, page, cu_k, k, v):
         """k and v in pages, in any order, with others between, and the table: what is not
@@ -65,6 +68,10 @@ class Batch:
 
     def run(self, inputs, **flags):
         text = varlen.text.attn(page=self.page if "block_table" in inputs else None, **self.text)
+        if self.schedule:
+            schedule = f"varlen.schedule = #varlen.gpu_schedule<{self.schedule}>"
+            text = text.replace("{mask =", f"{{{schedule}, mask =", 1)
+            assert schedule in text
         return varlen.run(text, inputs, device=DEVICE, **flags)
 
 
@@ -122,3 +129,7 @@ check_bits("bf16", 128, runs=3, window=(100, 3))
 check_bits("f16", 7, dim=40, value_dim=72, window=(33, 0))
 check_bits("bf16", 64, window=(-1, 0), score=scores.prefix_lm())
 check_bits("f32", 16, window=(-1, -1), is_static=False)
+# Keys of few queries in parts of 64, of which some begin within a page and some with one.
+PARTS = "warps = 4, block_m = 64, kv_block = 32, stages = 3, ctas = 2, few_part = 2"
+for page in (48, 64):
+    check_bits("bf16", page, runs=3, window=(-1, 0), schedule=PARTS)
