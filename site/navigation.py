@@ -41,6 +41,7 @@ SECTIONS = {
         "/docs/attn",
         "/docs/attn-grad",
         "/docs/attn-jvp",
+        "/docs/attn-jvp-grad",
         "/docs/limits",
         "/docs/stability",
         "/site/python-api",

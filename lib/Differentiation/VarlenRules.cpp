@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AttnRules.h"
 #include "Models.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
-#include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 #include "varlen/Differentiation/Registration.h"
 #include "varlen/Support/Body.h"
 
@@ -27,67 +27,6 @@ using namespace mlir::varlen;
 
 // Where Models.h looks for rules.
 namespace mlir::varlen {
-
-//===----------------------------------------------------------------------===//
-// varlen.attn, varlen.attn_into
-//===----------------------------------------------------------------------===//
-
-/// Destinations are not read: their cotangents are zero.
-static LogicalResult pullBack(AttentionOpInterface op, VJPBuilder &b) {
-  if (op.isBufferized())
-    return op->emitError("expected tensors to differentiate, got memrefs");
-  if (op.isPaged())
-    return op->emitError("expected keys without a block_table to "
-                         "differentiate: pages have no gradient");
-  if (failed(verifyScoreRules(op.getScoreBody())))
-    return failure();
-  SmallVector<int64_t> wrtCaptures;
-  for (auto [number, capture] : llvm::enumerate(op.getCaptures()))
-    if (b.isVaried(capture))
-      wrtCaptures.push_back(number);
-  if (failed(verifyFactorCaptures(op, op.getScoreBody(), wrtCaptures)))
-    return failure();
-  auto grad = AttnGradOp::create(b, op, b.getCotangentOrZero(op->getResult(0)),
-                                 b.getCotangent(op->getResult(1)), wrtCaptures);
-  b.accumulate(op.getQ(), grad.getDq());
-  b.accumulate(op.getK(), grad.getDk());
-  b.accumulate(op.getV(), grad.getDv());
-  if (op.getSink())
-    b.accumulate(op.getSink(), grad.getDsink());
-  for (auto [number, gradient] : llvm::zip_equal(
-           wrtCaptures, grad->getResults().take_back(wrtCaptures.size())))
-    b.accumulate(op.getCaptures()[number], gradient);
-  return success();
-}
-
-/// One operation computes out, lse and their tangents.
-static LogicalResult pushForward(AttentionOpInterface op, JVPBuilder &b) {
-  if (op.isBufferized())
-    return op->emitError("expected tensors to differentiate, got memrefs");
-  if (op.isPaged())
-    return op->emitError("expected keys without a block_table to "
-                         "differentiate: pages have no tangent");
-  if (failed(verifyScoreRules(op.getScoreBody())))
-    return failure();
-  SmallVector<int64_t> wrtCaptures;
-  SmallVector<Value> ofCaptures;
-  for (auto [number, capture] : llvm::enumerate(op.getCaptures()))
-    if (Value tangent = b.getTangent(capture)) {
-      wrtCaptures.push_back(number);
-      ofCaptures.push_back(tangent);
-    }
-  if (failed(verifyFactorCaptures(op, op.getScoreBody(), wrtCaptures)))
-    return failure();
-  auto jvp = AttnJVPOp::create(
-      b, op, b.getTangentOrZero(op.getQ()), b.getTangentOrZero(op.getK()),
-      b.getTangentOrZero(op.getV()),
-      op.getSink() ? b.getTangent(op.getSink()) : Value(), ofCaptures,
-      wrtCaptures);
-  op->replaceAllUsesWith(jvp.getResults().take_front(2));
-  b.setTangent(jvp.getOut(), jvp.getTout());
-  b.setTangent(jvp.getLse(), jvp.getTlse());
-  return success();
-}
 
 //===----------------------------------------------------------------------===//
 // varlen.merge
@@ -280,8 +219,8 @@ static LogicalResult pushForward(MergeOp op, JVPBuilder &b) {
 
 void varlen::registerVarlenDerivativeExternalModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, VarlenDialect *) {
-    attach<PullBackModel, AttnOp, AttnIntoOp, MergeOp>(*context);
-    // What has no rule of the forward mode is decomposed.
-    attach<PushForwardModel, AttnOp, AttnIntoOp, MergeOp>(*context);
+    attachAttnRules(*context);
+    attach<PullBackModel, MergeOp>(*context);
+    attach<PushForwardModel, MergeOp>(*context);
   });
 }

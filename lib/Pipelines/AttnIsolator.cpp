@@ -182,15 +182,9 @@ LogicalResult AttnIsolator::isolate(AttentionOpInterface op) {
   if (failed(outputs))
     return failure();
   auto parent = op->getParentOfType<func::FuncOp>();
-  // The name of the operation on tensors, but for its dialect.
-  StringRef kind = AttnOp::getOperationName();
-  if (op.isGradient())
-    kind = AttnGradOp::getOperationName();
-  if (op.isTangent())
-    kind = AttnJVPOp::getOperationName();
+  StringRef kind = getNameOnTensors(op).split('.').second;
   std::string base =
-      ((parent ? parent.getName() : "varlen") + "_" + kind.split('.').second)
-          .str();
+      ((parent ? parent.getName() : "varlen") + "_" + kind).str();
   unsigned counter = 0;
   std::string name = base;
   while (symbols.lookup(name) || inner->lookupSymbol(name))

@@ -2,7 +2,7 @@
 // RUN:   --varlen-differentiate="function=attn mode=forward" \
 // RUN:   --varlen-differentiate="function=score mode=forward wrt=k,gain" \
 // RUN:   --varlen-differentiate="function=merge mode=forward" \
-// RUN:   --varlen-differentiate="function=grad mode=forward wrt=0" \
+// RUN:   --varlen-differentiate="function=jvp mode=forward" \
 // RUN:   | FileCheck %s
 
 // One operation has the results and their tangents; all clauses travel along.
@@ -59,13 +59,12 @@ func.func @merge(%a: tensor<?x4x16xf32>, %la: tensor<4x?xf32>, %b: tensor<?x4x16
   return %out : tensor<?x4x16xf32>
 }
 
-// What has no rule of the forward mode is decomposed: gradients.
-// CHECK-LABEL: func.func @grad_jvp(
-// CHECK-NOT: varlen.attn_grad
+// What has no rule of the forward mode is decomposed: tangents.
+// CHECK-LABEL: func.func @jvp_jvp(
+// CHECK-NOT: varlen.attn_jvp
 // CHECK: scf.for
-func.func @grad(%d: tensor<?x4x16xf32>, %q: tensor<?x4x16xf32>, %out: tensor<?x4x16xf32>, %lse: tensor<4x?xf32>, %cu: tensor<?xi32>) -> tensor<?x4x16xf32> {
-  %dq, %dk, %dv = varlen.attn_grad %d, %q, %q, %q, %out, %lse, %cu, %cu
-      : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>,
-         tensor<4x?xf32>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>)
-  return %dq : tensor<?x4x16xf32>
+func.func @jvp(%q: tensor<?x4x16xf32>, %t: tensor<?x4x16xf32>, %cu: tensor<?xi32>) -> tensor<?x4x16xf32> {
+  %out, %lse, %tout, %tlse = varlen.attn_jvp %q, %q, %q, %t, %t, %t, %cu, %cu
+      : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>, tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return %tout : tensor<?x4x16xf32>
 }

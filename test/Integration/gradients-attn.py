@@ -1,5 +1,5 @@
-"""First and second derivatives of varlen.attn, and its forward mode, against finite
-differences in f64."""
+"""First and second derivatives of varlen.attn, in both modes and one after the other, against
+finite differences in f64."""
 
 # REQUIRES: venv
 # RUN: %python %s
@@ -16,6 +16,23 @@ import varlen
 from varlen import scores
 from varlen import text as varlen_text
 
+
+
+def drop(type):
+    """A factor of probabilities that positions alone decide, so that no step of the differences
+    changes it, with a score that does change."""
+    return f"""%new = math.sin %score : {type}
+        %sum = arith.addi %query, %key : i32
+        %three = arith.constant 3 : i32
+        %rest = arith.remsi %sum, %three : i32
+        %zero = arith.constant 0 : i32
+        %kept = arith.cmpi ne, %rest, %zero : i32
+        %none = arith.constant 0.0 : {type}
+        %more = arith.constant 1.5 : {type}
+        %factor = arith.select %kept, %more, %none : {type}"""
+
+
+DROPPED = scores.Score("dropped", drop, np.sin, lambda *_: None, factor=lambda *_: None)
 rng = np.random.default_rng(7)
 # cu_seqlens of queries and keys, with padding rows at the end.
 BATCHES = {
@@ -36,6 +53,7 @@ CASES = {
     "position_bias": {
         "batch": "more_queries", "score": scores.position_bias(), "heads": 4, "kv_heads": 2,
     },
+    "dropped": {"batch": "same", "score": DROPPED, "heads": 4, "kv_heads": 2, "sink": True},
     "document": {
         "batch": "same", "score": scores.compose(scores.softcap(2.0), scores.document()),
     },
@@ -74,18 +92,21 @@ def make(name, batch, heads=2, kv_heads=2, v_head_dim=3, **kind):
     return body, inputs, cotangents
 
 
-text, first, second = "", {}, {}
+text, first, second, of_tangents = "", {}, {}, {}
 for name, kind in CASES.items():
     body, inputs, cotangents = make(name, **kind)
     text += body
     first[name] = inputs
     second[f"{name}_vjp"] = inputs + cotangents
+    tangents = [rng.standard_normal(x.shape) for x in inputs if x.dtype == np.float64]
+    of_tangents[f"{name}_jvp"] = inputs + tangents
 
 gradients.check(text, first)
 # By everything, the cotangents too: that is the second derivative and, in the part
 # by the cotangents, the forward mode.
 once = gradients.differentiate(text, first)
 gradients.check(once, second)
+gradients.check(gradients.differentiate(text, first, "mode=forward"), of_tangents)
 
 # The forward mode by itself, element by element: the backward of the backward by
 # its cotangents.

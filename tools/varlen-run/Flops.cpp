@@ -117,12 +117,18 @@ std::optional<double> Counter::getFlops(varlen::AttentionOpInterface op,
         offset ? offset->getInteger(s) : 0);
   }
   // Scores are q k, out is p v. Gradients need the scores again, what comes
-  // back through v, then dv, dk and dq; tangents tq k, q tk, ts v and p tv.
-  double products = 1.0 * *headDim + 1.0 * *valueHeadDim;
-  if (op.isGradient())
-    products = 3.0 * *headDim + 2.0 * *valueHeadDim;
-  if (op.isTangent())
-    products *= 3;
+  // back through v, then dv, dk and dq; tangents tq k, q tk, ts v and p tv. The
+  // gradients of tangents need the scores, their tangents, what comes back
+  // through v and tv, two products for each of dq and dk, and one for dv; with
+  // a cotangent of out one more comes back, and one goes to dv.
+  double ofKeys = op.isGradient() ? 3 : 1, ofValues = op.isGradient() ? 2 : 1;
+  if (op.isTangent()) {
+    ofKeys = op.isGradient() ? 7 : 3;
+    bool hasDout = llvm::any_of(
+        op.getInputs(), [](const auto &input) { return input.name == "dout"; });
+    ofValues = op.isGradient() && hasDout ? 5 : 3;
+  }
+  double products = ofKeys * *headDim + ofValues * *valueHeadDim;
   return 2.0 * products * static_cast<double>(*heads) * pairs;
 }
 

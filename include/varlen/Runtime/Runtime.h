@@ -207,7 +207,9 @@ enum {
   VARLEN_TENSOR_TSINK,
   VARLEN_TENSOR_TOUT,
   VARLEN_TENSOR_TLSE,
-  VARLEN_TENSOR_TCAPTURE
+  VARLEN_TENSOR_TCAPTURE,
+  VARLEN_TENSOR_DTOUT,
+  VARLEN_TENSOR_DTLSE
 };
 
 /* Sets the error of a rule that does not hold: the extent is `value`, what it

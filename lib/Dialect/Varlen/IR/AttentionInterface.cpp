@@ -16,6 +16,8 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/TypeUtilities.h"
 
+#include "llvm/ADT/TypeSwitch.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -34,11 +36,13 @@ SmallVector<int64_t> ShapedByInputs::inferShape() const {
 //===----------------------------------------------------------------------===//
 
 bool AttentionOpInterface::isGradient() {
-  return isa<AttnGradOp, AttnGradIntoOp>(getOperation());
+  return isa<AttnGradOp, AttnGradIntoOp, AttnJVPGradOp, AttnJVPGradIntoOp>(
+      getOperation());
 }
 
 bool AttentionOpInterface::isTangent() {
-  return isa<AttnJVPOp, AttnJVPIntoOp>(getOperation());
+  return isa<AttnJVPOp, AttnJVPIntoOp, AttnJVPGradOp, AttnJVPGradIntoOp>(
+      getOperation());
 }
 
 SmallVector<NamedValue> AttentionOpInterface::getInputs() {
@@ -159,6 +163,32 @@ void varlen::detail::cloneScore(AttentionOpInterface like,
     region.cloneInto(state.addRegion(), mapping);
 }
 
+/// The name among those of an attention, its gradient, its tangents and their
+/// gradient that says what `op` computes.
+template <typename Attn, typename Grad, typename JVP, typename JVPGrad>
+static StringRef choose(AttentionOpInterface op) {
+  if (op.isTangent())
+    return op.isGradient() ? JVPGrad::getOperationName()
+                           : JVP::getOperationName();
+  return op.isGradient() ? Grad::getOperationName() : Attn::getOperationName();
+}
+
+StringRef varlen::getNameOnTensors(AttentionOpInterface op) {
+  return choose<AttnOp, AttnGradOp, AttnJVPOp, AttnJVPGradOp>(op);
+}
+
+OutAndLse varlen::getOutAndLse(AttentionOpInterface op) {
+  auto ofGradient = [](auto gradient) -> OutAndLse {
+    return {gradient.getOut(), gradient.getLse()};
+  };
+  return TypeSwitch<Operation *, OutAndLse>(op)
+      .Case<AttnGradOp, AttnGradIntoOp, AttnJVPGradOp, AttnJVPGradIntoOp>(
+          ofGradient)
+      .Default([](Operation *attn) -> OutAndLse {
+        return {attn->getResult(0), attn->getResult(1)};
+      });
+}
+
 AttentionOpInterface
 varlen::detail::createAttention(OpBuilder &b, AttentionOpInterface like,
                                 TypeRange results, ArrayRef<Value> inputs,
@@ -166,17 +196,10 @@ varlen::detail::createAttention(OpBuilder &b, AttentionOpInterface like,
                                 bool hasScore) {
   // Memory has no results, and new tensors are written into nothing.
   bool isInto = !results.empty() && !destinations.empty();
-  auto choose = [&](StringRef ofTensors, StringRef into) {
-    return isInto ? into : ofTensors;
-  };
-  StringRef name =
-      choose(AttnOp::getOperationName(), AttnIntoOp::getOperationName());
-  if (like.isGradient())
-    name = choose(AttnGradOp::getOperationName(),
-                  AttnGradIntoOp::getOperationName());
-  if (like.isTangent())
-    name = choose(AttnJVPOp::getOperationName(),
-                  AttnJVPIntoOp::getOperationName());
+  StringRef name = getNameOnTensors(like);
+  if (isInto)
+    name = choose<AttnIntoOp, AttnGradIntoOp, AttnJVPIntoOp, AttnJVPGradIntoOp>(
+        like);
   OperationState state(like.getLoc(), name);
   state.addTypes(results);
   SmallVector<int32_t> segments;
@@ -320,21 +343,41 @@ varlen::detail::getGradients(AttentionOpInterface op) {
 }
 
 SmallVector<ShapedByInputs>
-varlen::detail::getJVPInputs(AttentionOpInterface op,
-                             const PackedTangents &tangents, Value tsink,
-                             ValueRange tcaptures) {
+varlen::detail::getJVPInputs(AttentionOpInterface op) {
+  AttnTangents tangents = op.getTangents();
   SmallVector<ShapedByInputs> inputs = {
       shapeLike("tq", tangents.q, {"q", op.getQ()}),
       shapeLike("tk", tangents.k, {"k", op.getK()}),
       shapeLike("tv", tangents.v, {"v", op.getV()})};
-  if (tsink)
-    inputs.push_back(
-        {{"tsink", tsink}, op.getComputeType(), {{{"q", op.getQ()}, 1}}});
+  if (tangents.sink)
+    inputs.push_back({{"tsink", tangents.sink},
+                      op.getComputeType(),
+                      {{{"q", op.getQ()}, 1}}});
   llvm::append_range(inputs, getShapedCaptures(op));
   // What the verifier says of numbers comes later.
-  for (auto [number, tangent] : llvm::zip(op.getWrtCaptures(), tcaptures))
+  for (auto [number, tangent] :
+       llvm::zip(op.getWrtCaptures(), tangents.captures))
     if (number >= 0 && number < static_cast<int64_t>(op.getCaptures().size()))
       inputs.push_back(shapeOfCapture("tcapture", tangent, number, op));
+  return inputs;
+}
+
+SmallVector<ShapedByInputs>
+varlen::detail::getJVPGradInputs(AttentionOpInterface op,
+                                 const JVPResults &results,
+                                 const JVPResults &cotangents) {
+  SmallVector<ShapedByInputs> inputs = {
+      shapeOfOut("dtout", cotangents.tout, op),
+      shapeOfOut("out", results.out, op), shapeOfLse("lse", results.lse, op),
+      shapeOfOut("tout", results.tout, op),
+      shapeOfLse("tlse", results.tlse, op)};
+  if (cotangents.tlse)
+    inputs.push_back(shapeOfLse("dtlse", cotangents.tlse, op));
+  if (cotangents.out)
+    inputs.push_back(shapeOfOut("dout", cotangents.out, op));
+  if (cotangents.lse)
+    inputs.push_back(shapeOfLse("dlse", cotangents.lse, op));
+  llvm::append_range(inputs, getJVPInputs(op));
   return inputs;
 }
 

@@ -30,15 +30,17 @@ bool isOfQueries(AttentionOpInterface op, unsigned capture);
 SmallVector<ShapedByInputs> getAttnResults(AttentionOpInterface op);
 SmallVector<ShapedByInputs> getGradients(AttentionOpInterface op);
 
-/// The tangents of q, k and v.
-struct PackedTangents {
-  Value q, k, v;
-};
-/// The same of varlen.attn_jvp; `tsink` may be null.
-SmallVector<ShapedByInputs> getJVPInputs(AttentionOpInterface op,
-                                         const PackedTangents &tangents,
-                                         Value tsink, ValueRange tcaptures);
+SmallVector<ShapedByInputs> getJVPInputs(AttentionOpInterface op);
 SmallVector<ShapedByInputs> getJVPResults(AttentionOpInterface op);
+
+/// The results of varlen.attn_jvp, or their cotangents.
+struct JVPResults {
+  Value out, lse, tout, tlse;
+};
+/// Cotangents may be null but for that of tout.
+SmallVector<ShapedByInputs> getJVPGradInputs(AttentionOpInterface op,
+                                             const JVPResults &results,
+                                             const JVPResults &cotangents);
 
 /// Whether types differ in what extents they know only.
 bool areCompatibleTypes(TypeRange l, TypeRange r);
@@ -69,23 +71,24 @@ LogicalResult verifyKnownAttributes(Operation *op);
 /// The words that a `#varlen.mask` begins with.
 ArrayRef<StringLiteral> getMaskKinds();
 
-/// All rules of an attention (docs/attn.md, docs/attn-grad.md), and those of
-/// varlen.attn_jvp (docs/attn-jvp.md).
+/// All rules of an attention (docs/attn.md, docs/attn-grad.md), and also those
+/// of what reads tangents (docs/attn-jvp.md, docs/attn-jvp-grad.md).
 LogicalResult verifyAttention(AttentionOpInterface op);
-LogicalResult verifyJVP(AttentionOpInterface op, Value tsink,
-                        ValueRange tcaptures);
+LogicalResult verifyTangents(AttentionOpInterface op);
 
 /// The meaning in linalg, in the destinations if there are any; fails on
-/// buffers. `dlse` and `tsink` may be null.
+/// buffers. `dlse` may be null, and cotangents but for that of tout.
 FailureOr<SmallVector<Value>> decomposeAttn(AttentionOpInterface op,
                                             OpBuilder &builder);
 FailureOr<SmallVector<Value>> decomposeGrad(AttentionOpInterface op,
                                             OpBuilder &builder, Value dout,
                                             Value out, Value lse, Value dlse);
 FailureOr<SmallVector<Value>> decomposeJVP(AttentionOpInterface op,
-                                           OpBuilder &builder,
-                                           const PackedTangents &tangents,
-                                           Value tsink, ValueRange tcaptures);
+                                           OpBuilder &builder);
+FailureOr<SmallVector<Value>> decomposeJVPGrad(AttentionOpInterface op,
+                                               OpBuilder &builder,
+                                               const JVPResults &results,
+                                               const JVPResults &cotangents);
 
 //===----------------------------------------------------------------------===//
 // TilingInterface

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // None of these changes a bit of a result. docs/attn.md says what each is for,
-// and why there is none for an unused lse. All but dropZeroDlse and
-// dropZeroTsink serve varlen.attn, varlen.attn_grad and varlen.attn_jvp alike.
+// and why there is none for an unused lse. All but dropZero serve varlen.attn
+// and its derivatives alike.
 //
 //===----------------------------------------------------------------------===//
 
@@ -209,21 +209,14 @@ static bool isZero(Value value) {
   return false;
 }
 
-/// Drops a dlse of zeros: x - 0 is x, also for x = -0.
-template <typename OpTy>
-static LogicalResult dropZeroDlse(OpTy op, PatternRewriter &rewriter) {
-  if (!op.getDlse() || !isZero(op.getDlse()))
+/// Drops an optional operand of zeros, of which nothing but a sum or a
+/// difference is made: x - 0 is x, also for x = -0.
+template <typename OpTy, MutableOperandRange (OpTy::*getOperand)()>
+static LogicalResult dropZero(OpTy op, PatternRewriter &rewriter) {
+  MutableOperandRange operand = (op.*getOperand)();
+  if (operand.empty() || !isZero(operand[0].get()))
     return failure();
-  rewriter.modifyOpInPlace(op, [&] { op.getDlseMutable().clear(); });
-  return success();
-}
-
-/// Drops a tsink of zeros.
-template <typename OpTy>
-static LogicalResult dropZeroTsink(OpTy op, PatternRewriter &rewriter) {
-  if (!op.getTsink() || !isZero(op.getTsink()))
-    return failure();
-  rewriter.modifyOpInPlace(op, [&] { op.getTsinkMutable().clear(); });
+  rewriter.modifyOpInPlace(op, [&] { operand.clear(); });
   return success();
 }
 
@@ -289,7 +282,7 @@ void AttnGradOp::getCanonicalizationPatterns(RewritePatternSet &results,
                                              MLIRContext *) {
   addTypePatterns<AttnGradOp>(results);
   addPatterns<AttnGradOp>(results);
-  results.add(dropZeroDlse<AttnGradOp>);
+  results.add(dropZero<AttnGradOp, &AttnGradOp::getDlseMutable>);
 }
 
 void AttnIntoOp::getCanonicalizationPatterns(RewritePatternSet &results,
@@ -300,18 +293,38 @@ void AttnIntoOp::getCanonicalizationPatterns(RewritePatternSet &results,
 void AttnGradIntoOp::getCanonicalizationPatterns(RewritePatternSet &results,
                                                  MLIRContext *) {
   addPatterns<AttnGradIntoOp>(results);
-  results.add(dropZeroDlse<AttnGradIntoOp>);
+  results.add(dropZero<AttnGradIntoOp, &AttnGradIntoOp::getDlseMutable>);
 }
 
 void AttnJVPOp::getCanonicalizationPatterns(RewritePatternSet &results,
                                             MLIRContext *) {
   addTypePatterns<AttnJVPOp>(results);
   addPatterns<AttnJVPOp>(results);
-  results.add(dropZeroTsink<AttnJVPOp>);
+  results.add(dropZero<AttnJVPOp, &AttnJVPOp::getTsinkMutable>);
 }
 
 void AttnJVPIntoOp::getCanonicalizationPatterns(RewritePatternSet &results,
                                                 MLIRContext *) {
   addPatterns<AttnJVPIntoOp>(results);
-  results.add(dropZeroTsink<AttnJVPIntoOp>);
+  results.add(dropZero<AttnJVPIntoOp, &AttnJVPIntoOp::getTsinkMutable>);
+}
+
+template <typename OpTy>
+static void addZeroPatternsOfJVPGrad(RewritePatternSet &patterns) {
+  patterns.add(dropZero<OpTy, &OpTy::getTsinkMutable>)
+      .add(dropZero<OpTy, &OpTy::getDtlseMutable>)
+      .add(dropZero<OpTy, &OpTy::getDlseMutable>);
+}
+
+void AttnJVPGradOp::getCanonicalizationPatterns(RewritePatternSet &results,
+                                                MLIRContext *) {
+  addTypePatterns<AttnJVPGradOp>(results);
+  addPatterns<AttnJVPGradOp>(results);
+  addZeroPatternsOfJVPGrad<AttnJVPGradOp>(results);
+}
+
+void AttnJVPGradIntoOp::getCanonicalizationPatterns(RewritePatternSet &results,
+                                                    MLIRContext *) {
+  addPatterns<AttnJVPGradIntoOp>(results);
+  addZeroPatternsOfJVPGrad<AttnJVPGradIntoOp>(results);
 }

@@ -373,6 +373,73 @@ Value AttnDecomposer::multiplyByFactors(const Scores &scores, Value values) {
                     });
 }
 
+AttnDecomposer::ScoreTangents
+AttnDecomposer::loadScoreTangents(const Sequence &sequence, Value head,
+                                  Value products) {
+  ScoreTangents tangents = {products,
+                            SmallVector<Value>(op.getCaptures().size())};
+  for (auto [number, tangent] :
+       llvm::zip_equal(op.getWrtCaptures(), op.getTangents().captures))
+    tangents.captures[number] = loadCapture(number, tangent, sequence, head);
+  return tangents;
+}
+
+SmallVector<AttnDecomposer::PointInput>
+AttnDecomposer::getInputs(const ScoreTangents &tangents) {
+  SmallVector<PointInput> inputs = {{tangents.products, matrix()}};
+  for (auto [number, tangent] : llvm::enumerate(tangents.captures))
+    if (tangent && isa<RankedTensorType>(tangent.getType()) &&
+        !isTable(scoreBody, number))
+      inputs.push_back({tangent, perRow()});
+  return inputs;
+}
+
+SmallVector<Value> AttnDecomposer::withTangents(ImplicitLocOpBuilder &b,
+                                                const ScoreTangents &tangents,
+                                                ValueRange elements,
+                                                Value query, TangentBody body) {
+  SmallVector<Value> ofArguments = {
+      arith::MulFOp::create(b, elements.front(), scale)};
+  ValueRange ofVectors = elements.drop_front();
+  if (scoreBody)
+    ofArguments.resize(Captures);
+  for (auto [number, tangent] : llvm::enumerate(tangents.captures)) {
+    if (!tangent || isTable(scoreBody, number)) {
+      ofArguments.push_back(Value());
+      continue;
+    }
+    bool isVector = isa<RankedTensorType>(tangent.getType());
+    ofArguments.push_back(isVector ? ofVectors.front() : tangent);
+    ofVectors = ofVectors.drop_front(isVector ? 1 : 0);
+  }
+  auto lookup = [&](OpBuilder &b, Location, unsigned capture,
+                    Value index) -> Value {
+    Value table = tangents.captures[capture];
+    return table ? lookUp(b, table, query, index) : Value();
+  };
+  return body({ofArguments, lookup});
+}
+
+Value AttnDecomposer::emitLogitTangents(const Scores &scores,
+                                        const ScoreTangents &tangents) {
+  Value zero = constant(compute, 0);
+  auto body = [&](ImplicitLocOpBuilder &b, const ScorePoint &point,
+                  ValueRange elements, Value visible) -> Value {
+    auto emit = [&](const ScorePoint &ofPoint) -> SmallVector<Value> {
+      return {scoreBody ? emitScoreJVP(b, b.getLoc(), scoreBody, point, ofPoint)
+                        : ofPoint.arguments[Score]};
+    };
+    Value tangent =
+        withTangents(b, tangents, elements, getPair(b).query, emit).front();
+    // What a hidden point has may be infinite.
+    return arith::SelectOp::create(b, visible, tangent, zero);
+  };
+  return overScores(
+      scores, getInputs(tangents),
+      filled({scores.sequence.qRows, scores.sequence.kRows}, zero), matrix(),
+      body);
+}
+
 Value AttnDecomposer::groupSize() {
   Value queryHeads = tensor::DimOp::create(b, op.getQ(), 1);
   Value kvHeads = tensor::DimOp::create(b, op.getK(), getHeadsDim(op.getK()));

@@ -110,6 +110,27 @@ protected:
   /// What probabilities, or their cotangents, are times the factors that the
   /// score region has of them; `values` as they are without a factor.
   Value multiplyByFactors(const Scores &scores, Value values);
+  /// The tangents of what the scores of one head of a sequence are made of: of
+  /// products, before the scale, and of captures, as `loadCaptures` has these;
+  /// null for captures without one.
+  struct ScoreTangents {
+    Value products;
+    SmallVector<Value> captures;
+  };
+  ScoreTangents loadScoreTangents(const Sequence &sequence, Value head,
+                                  Value products);
+  /// What a point reads of them.
+  SmallVector<PointInput> getInputs(const ScoreTangents &tangents);
+  /// What `body` makes of the tangents of a point, of which `elements` are what
+  /// it reads.
+  using TangentBody =
+      llvm::function_ref<SmallVector<Value>(const ScorePoint &tangents)>;
+  SmallVector<Value> withTangents(ImplicitLocOpBuilder &b,
+                                  const ScoreTangents &tangents,
+                                  ValueRange elements, Value query,
+                                  TangentBody body);
+  /// tlogit[i, j], 0 where hidden.
+  Value emitLogitTangents(const Scores &scores, const ScoreTangents &tangents);
   /// The number of query heads that share a kv head.
   Value groupSize();
 

@@ -27,12 +27,8 @@ using namespace mlir::varlen;
 namespace {
 class JVPDecomposer : SoftmaxDecomposer {
 public:
-  /// `tsink` may be null.
-  JVPDecomposer(OpBuilder &builder, AttentionOpInterface op,
-                const varlen::detail::PackedTangents &tangents, Value tsink,
-                ValueRange tcaptures)
-      : SoftmaxDecomposer(builder, op), tangents(tangents), tsink(tsink),
-        tcaptures(tcaptures) {}
+  JVPDecomposer(OpBuilder &builder, AttentionOpInterface op)
+      : SoftmaxDecomposer(builder, op), tangents(op.getTangents()) {}
 
   SmallVector<Value> run();
 
@@ -40,81 +36,20 @@ private:
   /// {out, lse, tout, tlse} with the rows of `head` of `sequence` filled in.
   SmallVector<Value> attendHead(const Sequence &sequence, Value head,
                                 ValueRange results);
-  /// The tangents of the captures, as loadCaptures has these; null for those
-  /// without one.
-  SmallVector<Value> loadCaptureTangents(const Sequence &sequence, Value head);
-  /// tlogit[i, j] for those of the products, 0 where hidden.
-  Value emitLogitTangents(const Scores &scores, Value tproducts, Value head);
   /// sum_j tweight[i, j] + exp(sink - top[i]) * tsink
   Value sumTangents(const Softmax &softmax, Value tweight, Value head);
 
-  varlen::detail::PackedTangents tangents;
-  Value tsink;
-  ValueRange tcaptures;
+  AttnTangents tangents;
 };
 } // namespace
-
-SmallVector<Value> JVPDecomposer::loadCaptureTangents(const Sequence &sequence,
-                                                      Value head) {
-  SmallVector<Value> loaded(op.getCaptures().size());
-  for (auto [number, tangent] : llvm::zip_equal(op.getWrtCaptures(), tcaptures))
-    loaded[number] = loadCapture(number, tangent, sequence, head);
-  return loaded;
-}
-
-Value JVPDecomposer::emitLogitTangents(const Scores &scores, Value tproducts,
-                                       Value head) {
-  Value zero = constant(compute, 0);
-  SmallVector<Value> ofCaptures = loadCaptureTangents(scores.sequence, head);
-  SmallVector<PointInput> inputs = {{tproducts, matrix()}};
-  auto isVector = [&](unsigned number) {
-    Value tangent = ofCaptures[number];
-    return tangent && isa<RankedTensorType>(tangent.getType()) &&
-           !isTable(scoreBody, number);
-  };
-  for (auto [number, tangent] : llvm::enumerate(ofCaptures))
-    if (isVector(number))
-      inputs.push_back({tangent, perRow()});
-
-  auto body = [&](ImplicitLocOpBuilder &b, const ScorePoint &point,
-                  ValueRange elements, Value visible) -> Value {
-    Value tangent = arith::MulFOp::create(b, elements.front(), scale);
-    if (scoreBody) {
-      SmallVector<Value> ofArguments = {tangent, Value(), Value()};
-      ValueRange ofVectors = elements.drop_front();
-      for (auto [number, ofCapture] : llvm::enumerate(ofCaptures)) {
-        bool isTable = varlen::isTable(scoreBody, number);
-        ofArguments.push_back(isTable ? Value() : ofCapture);
-        if (!isVector(number))
-          continue;
-        ofArguments.back() = ofVectors.front();
-        ofVectors = ofVectors.drop_front();
-      }
-      Value query = getPair(b).query;
-      auto lookup = [&](OpBuilder &b, Location, unsigned capture,
-                        Value index) -> Value {
-        Value table = ofCaptures[capture];
-        return table ? lookUp(b, table, query, index) : Value();
-      };
-      tangent =
-          emitScoreJVP(b, b.getLoc(), scoreBody, point, ofArguments, lookup);
-    }
-    // What a hidden point has may be infinite.
-    return arith::SelectOp::create(b, visible, tangent, zero);
-  };
-  return overScores(
-      scores, inputs,
-      filled({scores.sequence.qRows, scores.sequence.kRows}, zero), matrix(),
-      body);
-}
 
 Value JVPDecomposer::sumTangents(const Softmax &softmax, Value tweight,
                                  Value head) {
   Value zero = constant(compute, 0);
   Value sum = filled({softmax.scores.sequence.qRows}, zero);
-  if (tsink) {
+  if (tangents.sink) {
     Value sink = loadSink(head);
-    Value tangent = tensor::ExtractOp::create(b, tsink, head);
+    Value tangent = tensor::ExtractOp::create(b, tangents.sink, head);
     // A sink of -inf is no part of any softmax.
     Value none =
         arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sink, lowest());
@@ -156,7 +91,8 @@ SmallVector<Value> JVPDecomposer::attendHead(const Sequence &sequence,
 
   // tscore[i, j] = sum_d tq[i, d] * k[j, d] + q[i, d] * tk[j, d]
   Value tscore = addInnerProducts(innerProducts(tq, k, rows, keys), q, tk);
-  Value tlogit = emitLogitTangents(softmax.scores, tscore, head);
+  Value tlogit = emitLogitTangents(softmax.scores,
+                                   loadScoreTangents(sequence, head, tscore));
 
   // tweight[i, j] = weight[i, j] * tlogit[i, j], and their sums
   Value tweight =
@@ -229,11 +165,9 @@ SmallVector<Value> JVPDecomposer::run() {
 }
 
 FailureOr<SmallVector<Value>>
-varlen::detail::decomposeJVP(AttentionOpInterface op, OpBuilder &builder,
-                             const PackedTangents &tangents, Value tsink,
-                             ValueRange tcaptures) {
+varlen::detail::decomposeJVP(AttentionOpInterface op, OpBuilder &builder) {
   if (op.isBufferized() || failed(verifyScoreRules(op.getScoreBody())))
     return failure();
-  JVPDecomposer decomposer(builder, op, tangents, tsink, tcaptures);
+  JVPDecomposer decomposer(builder, op);
   return castToResultTypes(builder, op, decomposer.run());
 }

@@ -6,10 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The ids (attn_c1, ...) are those of docs/attn.md, docs/attn-grad.md and
-// docs/attn-jvp.md and of the invalid tests. attn_c1 (ranks and element types
-// of single operands) is checked by ODS, attn_c16 (window bounds) by the mask
-// attribute. A dynamic extent agrees with every extent.
+// The ids (attn_c1, ...) are those of docs/attn.md, docs/attn-grad.md,
+// docs/attn-jvp.md and docs/attn-jvp-grad.md and of the invalid tests. attn_c1
+// (ranks and element types of single operands) is checked by ODS, attn_c16
+// (window bounds) by the mask attribute. A dynamic extent agrees with every
+// extent.
 //
 //===----------------------------------------------------------------------===//
 
@@ -382,6 +383,7 @@ LogicalResult AttnVerifier::verifyConstantLengths() {
 /// attn_grad_c3: dout and out, lse and dlse. attn_grad_c4, attn_grad_c5,
 /// attn_grad_c7: dq, dk and dv; dsink; the gradients of captures. attn_jvp_c2,
 /// attn_jvp_c3: the tangents of inputs, of captures and of results.
+/// attn_jvp_grad_c2, attn_jvp_grad_c3: the cotangents, and what they are of.
 static LogicalResult verifyShapes(AttentionOpInterface op) {
   // What is known of extents of inputs: what their own types leave open, those
   // of values that follow from them may say.
@@ -423,20 +425,21 @@ LogicalResult varlen::detail::verifyAttention(AttentionOpInterface op) {
   // attn_c22: attributes that nothing reads.
   // attn_grad_c1: three gradients, and a fourth with a sink (as attn_c2).
   // attn_jvp_c1: out, lse and their tangents.
+  // attn_jvp_grad_c1: gradients as attn_grad_c1.
   return success(succeeded(verifyKnownAttributes(op)) &&
                  succeeded(AttnVerifier(op).verify()) &&
                  succeeded(verifyShapes(op)) && succeeded(verifySchedule(op)));
 }
 
-LogicalResult varlen::detail::verifyJVP(AttentionOpInterface op, Value tsink,
-                                        ValueRange tcaptures) {
+LogicalResult varlen::detail::verifyTangents(AttentionOpInterface op) {
+  AttnTangents tangents = op.getTangents();
   // attn_jvp_c4
-  if (tsink && !op.getSink())
+  if (tangents.sink && !op.getSink())
     return op->emitOpError("expected a sink beside tsink");
   // attn_jvp_c5
-  if (tcaptures.size() != op.getWrtCaptures().size())
+  if (tangents.captures.size() != op.getWrtCaptures().size())
     return op->emitOpError("expected a tangent of each of the ")
            << op.getWrtCaptures().size() << " captures of wrt_captures, got "
-           << tcaptures.size();
+           << tangents.captures.size();
   return verifyAttention(op);
 }

@@ -67,10 +67,10 @@ void VarlenDialect::initialize() {
   // operation would be passed over in silence there too.
   declarePromisedInterfaces<bufferization::BufferizableOpInterface, AttnOp,
                             AttnIntoOp, AttnGradOp, AttnGradIntoOp, AttnJVPOp,
-                            AttnJVPIntoOp>();
+                            AttnJVPIntoOp, AttnJVPGradOp, AttnJVPGradIntoOp>();
   declarePromisedInterfaces<RuntimeVerifiableOpInterface, AttnOp, AttnIntoOp,
                             AttnGradOp, AttnGradIntoOp, AttnJVPOp,
-                            AttnJVPIntoOp>();
+                            AttnJVPIntoOp, AttnJVPGradOp, AttnJVPGradIntoOp>();
 }
 
 static LogicalResult verifySchedule(Operation *op, NamedAttribute attr) {

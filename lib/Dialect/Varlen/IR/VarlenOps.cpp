@@ -218,10 +218,9 @@ void AttnGradOp::build(OpBuilder &builder, OperationState &state,
   varlen::detail::cloneScore(attn, state);
 }
 
-LogicalResult AttnGradOp::inferReturnTypes(MLIRContext *,
-                                           std::optional<Location>,
-                                           AttnGradOp::Adaptor adaptor,
-                                           SmallVectorImpl<Type> &types) {
+template <typename Adaptor>
+static LogicalResult inferGradients(Adaptor adaptor,
+                                    SmallVectorImpl<Type> &types) {
   // Into buffers: no results.
   if (isa<BaseMemRefType>(adaptor.getQ().getType()))
     return success();
@@ -231,6 +230,13 @@ LogicalResult AttnGradOp::inferReturnTypes(MLIRContext *,
                          shaped(adaptor.getV()), adaptor.getSink() != Value(),
                          adaptor.getCaptures(), adaptor.getWrtCaptures()));
   return success();
+}
+
+LogicalResult AttnGradOp::inferReturnTypes(MLIRContext *,
+                                           std::optional<Location>,
+                                           AttnGradOp::Adaptor adaptor,
+                                           SmallVectorImpl<Type> &types) {
+  return inferGradients(adaptor, types);
 }
 
 bool AttnGradOp::isCompatibleReturnTypes(TypeRange l, TypeRange r) {
@@ -262,8 +268,9 @@ void AttnJVPOp::build(OpBuilder &builder, OperationState &state,
                       Value tsink, ValueRange tcaptures,
                       ArrayRef<int64_t> wrtCaptures) {
   assert(!attn.isBufferized() && "buffers have no tangents");
-  SmallVector<Type> types(attn->getResultTypes());
-  llvm::append_range(types, attn->getResultTypes());
+  OutAndLse like = getOutAndLse(attn);
+  Type out = like.out.getType(), lse = like.lse.getType();
+  SmallVector<Type> types = {out, lse, out, lse};
   build(builder, state, types, attn.getQ(), attn.getK(), attn.getV(), tq, tk,
         tv, attn.getCuQ(), attn.getCuK(), attn.getSequsedQ(),
         attn.getSequsedK(), attn.getQOffset(), attn.getSink(), tsink, tcaptures,
@@ -312,6 +319,60 @@ MutableOperandRange AttnJVPIntoOp::getDpsInitsMutable() {
 
 SmallVector<Value> AttnJVPIntoOp::getDestinations() {
   return SmallVector<Value>(getDpsInits());
+}
+
+//===----------------------------------------------------------------------===//
+// AttnJVPGradOp
+//===----------------------------------------------------------------------===//
+
+void AttnJVPGradOp::build(OpBuilder &builder, OperationState &state,
+                          AttentionOpInterface jvp, Value dtout, Value dtlse,
+                          Value dout, Value dlse, ValueRange tcaptures,
+                          ArrayRef<int64_t> wrtCaptures) {
+  assert(jvp.isTangent() && !jvp.isGradient() && !jvp.isBufferized() &&
+         "expected a varlen.attn_jvp on tensors");
+  AttnTangents tangents = jvp.getTangents();
+  SmallVector<Type> types = inferGradientTypes(
+      shaped(jvp.getQ()), shaped(jvp.getK()), shaped(jvp.getV()),
+      jvp.getSink() != Value(), jvp.getCaptures(), wrtCaptures);
+  build(builder, state, types, dtout, jvp.getQ(), jvp.getK(), jvp.getV(),
+        tangents.q, tangents.k, tangents.v, jvp->getResult(0),
+        jvp->getResult(1), jvp->getResult(2), jvp->getResult(3), jvp.getCuQ(),
+        jvp.getCuK(), dtlse, dout, dlse, jvp.getSequsedQ(), jvp.getSequsedK(),
+        jvp.getQOffset(), jvp.getSink(), tangents.sink, tcaptures,
+        /*gradient_buffers=*/ValueRange(), jvp.getCaptures(), jvp.getMask(),
+        jvp.getScaleAttr(),
+        wrtCaptures.empty() ? DenseI64ArrayAttr()
+                            : builder.getDenseI64ArrayAttr(wrtCaptures),
+        /*scoreCount=*/0);
+  varlen::detail::cloneScore(jvp, state);
+}
+
+LogicalResult AttnJVPGradOp::inferReturnTypes(MLIRContext *,
+                                              std::optional<Location>,
+                                              AttnJVPGradOp::Adaptor adaptor,
+                                              SmallVectorImpl<Type> &types) {
+  return inferGradients(adaptor, types);
+}
+
+bool AttnJVPGradOp::isCompatibleReturnTypes(TypeRange l, TypeRange r) {
+  return varlen::detail::areCompatibleTypes(l, r);
+}
+
+SmallVector<Value> AttnJVPGradOp::getDestinations() {
+  return SmallVector<Value>(getGradientBuffers());
+}
+
+//===----------------------------------------------------------------------===//
+// AttnJVPGradIntoOp
+//===----------------------------------------------------------------------===//
+
+MutableOperandRange AttnJVPGradIntoOp::getDpsInitsMutable() {
+  return getGradientInitsMutable();
+}
+
+SmallVector<Value> AttnJVPGradIntoOp::getDestinations() {
+  return SmallVector<Value>(getGradientInits());
 }
 
 //===----------------------------------------------------------------------===//

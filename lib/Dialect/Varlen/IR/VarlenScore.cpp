@@ -368,12 +368,12 @@ Value varlen::emitIndex(OpBuilder &builder, const ScorePoint &point,
   return emitValue(builder, lookup->getBlock(), point, lookup.getIndex());
 }
 
-SmallVector<Value> varlen::emitScoreVJP(OpBuilder &builder, Location loc,
-                                        Block *score, const ScorePoint &point,
-                                        Value cotangent, ValueRange sources) {
-  VJPBuilder vjp(loc, builder);
-  IRMapping mapping;
-  SmallVector<Operation *> copies = emitBody(vjp, score, point, mapping);
+/// The cotangents of `sources`, of a body whose copy `copies` and `mapping`
+/// are.
+static SmallVector<Value> pullBackBody(VJPBuilder &vjp, Block *score,
+                                       const IRMapping &mapping,
+                                       ArrayRef<Operation *> copies,
+                                       Value cotangent, ValueRange sources) {
   SmallVector<Value> copiesOfSources = llvm::map_to_vector(
       sources, [&](Value source) { return mapping.lookupOrDefault(source); });
   vjp.markVaried(copiesOfSources, copies);
@@ -387,33 +387,87 @@ SmallVector<Value> varlen::emitScoreVJP(OpBuilder &builder, Location loc,
   });
 }
 
-Value varlen::emitScoreJVP(OpBuilder &builder, Location loc, Block *score,
-                           const ScorePoint &point, ValueRange tangents,
-                           ScorePoint::Lookup lookupTangent) {
-  JVPBuilder jvp(loc, builder);
-  SmallVector<Value> sources;
+/// The tangents of `wanted`, which `ops` compute.
+static SmallVector<Value> pushBodyForward(JVPBuilder &jvp, ValueRange sources,
+                                          ArrayRef<Operation *> ops,
+                                          ValueRange wanted) {
+  jvp.markVaried(sources, ops);
+  LogicalResult pushed = jvp.pushForward(ops, wanted);
+  assert(succeeded(pushed) && "verifyScoreRules has looked for rules");
+  (void)pushed;
+  return llvm::map_to_vector(
+      wanted, [&](Value value) { return jvp.getTangentOrZero(value); });
+}
+
+/// Writes a body out as emitBody does, with the tangents of its arguments and
+/// of lookups, which are `sources` then.
+static SmallVector<Operation *>
+emitBodyWithTangents(JVPBuilder &jvp, Block *score, const ScorePoint &point,
+                     const ScorePoint &tangents, IRMapping &mapping,
+                     SmallVectorImpl<Value> &sources) {
   auto addSource = [&](Value value, Value tangent) {
     if (!tangent)
       return;
     sources.push_back(value);
     jvp.setTangent(value, tangent);
   };
-  for (auto [argument, tangent] : llvm::zip_equal(point.arguments, tangents))
+  for (auto [argument, tangent] :
+       llvm::zip_equal(point.arguments, tangents.arguments))
     addSource(argument, tangent);
   // A tangent comes before what is computed of it.
   auto lookup = [&](OpBuilder &b, Location at, unsigned capture, Value index) {
     Value entry = point.lookup(b, at, capture, index);
-    addSource(entry, lookupTangent(b, at, capture, index));
+    addSource(entry, tangents.lookup(b, at, capture, index));
     return entry;
   };
+  return emitBody(jvp, score, {point.arguments, lookup}, mapping);
+}
+
+SmallVector<Value> varlen::emitScoreVJP(OpBuilder &builder, Location loc,
+                                        Block *score, const ScorePoint &point,
+                                        Value cotangent, ValueRange sources) {
+  VJPBuilder vjp(loc, builder);
   IRMapping mapping;
+  SmallVector<Operation *> copies = emitBody(vjp, score, point, mapping);
+  return pullBackBody(vjp, score, mapping, copies, cotangent, sources);
+}
+
+Value varlen::emitScoreJVP(OpBuilder &builder, Location loc, Block *score,
+                           const ScorePoint &point,
+                           const ScorePoint &tangents) {
+  JVPBuilder jvp(loc, builder);
+  IRMapping mapping;
+  SmallVector<Value> sources;
   SmallVector<Operation *> copies =
-      emitBody(jvp, score, {point.arguments, lookup}, mapping);
+      emitBodyWithTangents(jvp, score, point, tangents, mapping, sources);
   Value newScore =
       mapping.lookupOrDefault(score->getTerminator()->getOperand(0));
-  jvp.markVaried(sources, copies);
-  LogicalResult pushed = jvp.pushForward(copies, newScore);
-  assert(succeeded(pushed) && "verifyScoreRules has looked for rules");
-  (void)pushed;
-  return jvp.getTangentOrZero(newScore);
+  return pushBodyForward(jvp, sources, copies, newScore).front();
+}
+
+SmallVector<Value> varlen::emitScoreVJPTangents(OpBuilder &builder,
+                                                Location loc, Block *score,
+                                                const ScorePoint &point,
+                                                const ScorePoint &tangents,
+                                                const CotangentPair &cotangent,
+                                                ValueRange sources) {
+  JVPBuilder jvp(loc, builder);
+  IRMapping mapping;
+  SmallVector<Value> varied = {cotangent.own};
+  jvp.setTangent(cotangent.own, cotangent.tangent);
+  SmallVector<Operation *> ops =
+      emitBodyWithTangents(jvp, score, point, tangents, mapping, varied);
+  // The reverse is straight-line code like the body, and differentiated with
+  // it: what is behind the body now.
+  Block *block = jvp.getInsertionBlock();
+  Block::iterator end = jvp.getInsertionPoint();
+  bool isFirst = end == block->begin();
+  Block::iterator last = isFirst ? end : std::prev(end);
+  VJPBuilder vjp(loc, jvp);
+  SmallVector<Value> cotangents =
+      pullBackBody(vjp, score, mapping, ops, cotangent.own, sources);
+  for (Operation &op :
+       llvm::make_range(isFirst ? block->begin() : std::next(last), end))
+    ops.push_back(&op);
+  return pushBodyForward(jvp, varied, ops, cotangents);
 }

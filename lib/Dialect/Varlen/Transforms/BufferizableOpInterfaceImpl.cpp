@@ -171,7 +171,8 @@ void varlen::registerBufferizableOpInterfaceExternalModels(
     DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, VarlenDialect *) {
     attachBufferization<AttnOp, AttnIntoOp, AttnGradOp, AttnGradIntoOp,
-                        AttnJVPOp, AttnJVPIntoOp>(*context);
+                        AttnJVPOp, AttnJVPIntoOp, AttnJVPGradOp,
+                        AttnJVPGradIntoOp>(*context);
     AppendOp::attachInterface<AppendBufferization>(*context);
     context->loadDialect<memref::MemRefDialect>();
   });

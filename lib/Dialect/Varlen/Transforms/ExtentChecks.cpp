@@ -143,7 +143,9 @@ static int64_t numberOf(StringRef name) {
       .Case("tsink", VARLEN_TENSOR_TSINK)
       .Case("tout", VARLEN_TENSOR_TOUT)
       .Case("tlse", VARLEN_TENSOR_TLSE)
-      .Case("tcapture", VARLEN_TENSOR_TCAPTURE);
+      .Case("tcapture", VARLEN_TENSOR_TCAPTURE)
+      .Case("dtout", VARLEN_TENSOR_DTOUT)
+      .Case("dtlse", VARLEN_TENSOR_DTLSE);
 }
 
 /// How the runtime numbers a rule about those extents.

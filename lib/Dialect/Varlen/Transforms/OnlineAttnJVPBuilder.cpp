@@ -61,7 +61,7 @@ OnlineAttnJVPBuilder::scoreTiles(OnlineAttnJVPOp at, const Tiles &products) {
         };
         Value score = emitScore(inner, region, point);
         Value tangent = emitScoreJVP(inner, inner.getLoc(), region, point,
-                                     tangents, lookupTangent);
+                                     {tangents, lookupTangent});
         return SmallVector<Value>{
             unlessHidden(inner, region, point, score, -kInfinity).front(),
             unlessHidden(inner, region, point, tangent, 0.0).front()};

@@ -224,7 +224,8 @@ void varlen::registerRuntimeVerifiableOpInterfaceExternalModels(
     DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, VarlenDialect *) {
     attachVerification<AttnOp, AttnIntoOp, AttnGradOp, AttnGradIntoOp,
-                       AttnJVPOp, AttnJVPIntoOp>(*context);
+                       AttnJVPOp, AttnJVPIntoOp, AttnJVPGradOp,
+                       AttnJVPGradIntoOp>(*context);
     // What the checks are made of.
     context->loadDialect<arith::ArithDialect, cf::ControlFlowDialect,
                          memref::MemRefDialect, scf::SCFDialect,

@@ -150,6 +150,13 @@ struct ShapedByInputs : NamedValue {
   SmallVector<int64_t> inferShape() const;
 };
 
+/// The tangents of the operands of an attention, null where one is zero;
+/// captures are those of `wrt_captures`.
+struct AttnTangents {
+  Value q, k, v, sink;
+  ValueRange captures;
+};
+
 /// The arguments of a score region, which may be null, that are tables.
 SmallVector<BlockArgument> getTableArguments(Block *score);
 
@@ -197,6 +204,16 @@ bool absorbVisible(AttentionOpInterface op, RewriterBase &rewriter);
 /// respect to captures keeps the region: these gradients are 0, but results.
 AttentionOpInterface dropIdentityScore(AttentionOpInterface op,
                                        RewriterBase &rewriter);
+
+/// The name of the operation on tensors that computes what `op` does, with
+/// destinations or without.
+StringRef getNameOnTensors(AttentionOpInterface op);
+
+/// out and lse of an attention: its results, or what its gradient reads.
+struct OutAndLse {
+  Value out, lse;
+};
+OutAndLse getOutAndLse(AttentionOpInterface op);
 
 /// The destinations of `op`, an attention on tensors: its own, or new
 /// tensor.empty.

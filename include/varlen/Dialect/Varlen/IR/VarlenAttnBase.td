@@ -48,11 +48,12 @@ def Varlen_ScaleAttr : Attr<
   let convertFromStorage = "$_self.getValue()";
 }
 
-/// `varlen.attn`, its derivatives, and all in destination-passing style.
-class Varlen_AttentionOp<string mnemonic, list<Trait> traits>
+/// `varlen.attn`, its derivatives, and all in destination-passing style. `methods`
+/// are methods of the interface that have a default and that the class defines.
+class Varlen_AttentionOp<string mnemonic, list<Trait> traits, list<string> methods = []>
     : Varlen_Op<mnemonic, !listconcat([
         AttrSizedOperandSegments, IsolatedFromAbove,
-        DeclareOpInterfaceMethods<Varlen_AttentionOpInterface>,
+        DeclareOpInterfaceMethods<Varlen_AttentionOpInterface, methods>,
         DeclareOpInterfaceMethods<AggregatedOpInterface, ["decomposeOperation"]>,
         DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>,
         DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
@@ -83,7 +84,14 @@ class Varlen_AttentionOp<string mnemonic, list<Trait> traits>
       setScoreArgumentNames(region, setName);
     }
   }];
-  /// What those that have tiles do.
+  /// What those that read tangents do.
+  code tangentDefinition = [{
+    LogicalResult $cppClass::verify() { return detail::verifyTangents(*this); }
+    AttnTangents $cppClass::getTangents() {
+      return {getTq(), getTk(), getTv(), getTsink(), getTcaptures()};
+    }
+  }];
+  /// What those that upstream tiles do.
   code tilingDefinition = [{
     LogicalResult $cppClass::verify() { return detail::verifyAttention(*this); }
     FailureOr<TilingResult> $cppClass::generateResultTileValue(
@@ -252,7 +260,7 @@ class Varlen_AttnGradOpBase<string mnemonic, list<Trait> traits>
 
 /// `varlen.attn_jvp`, with destinations or without.
 class Varlen_AttnJVPOpBase<string mnemonic, list<Trait> traits>
-    : Varlen_AttentionOp<mnemonic, traits> {
+    : Varlen_AttentionOp<mnemonic, traits, ["getTangents"]> {
   dag inputs = (ins
     Arg<Varlen_Packed, "queries, Tq x Hq x D">:$q,
     Arg<Varlen_Packed, "keys, Tk x Hkv x D">:$k,
@@ -268,10 +276,7 @@ class Varlen_AttnJVPOpBase<string mnemonic, list<Trait> traits>
     Arg<Optional<Varlen_Sink>, "logit in each head's softmax denominator: Hq">:$sink,
     Arg<Optional<Varlen_Sink>, "tangent of sink: Hq">:$tsink,
     Arg<Variadic<Varlen_Capture>, "tangents of the captures of wrt_captures">:$tcaptures);
-  let extraClassDefinition = sharedDefinition # [{
-    LogicalResult $cppClass::verify() {
-      return detail::verifyJVP(*this, getTsink(), getTcaptures());
-    }
+  let extraClassDefinition = sharedDefinition # tangentDefinition # [{
     SmallVector<Value> $cppClass::getInputSlots() {
       SmallVector<Value> slots = {
           getQ(), getK(), getV(), getTq(), getTk(), getTv(), getCuQ(), getCuK(),
@@ -280,15 +285,66 @@ class Varlen_AttnJVPOpBase<string mnemonic, list<Trait> traits>
       return slots;
     }
     SmallVector<ShapedByInputs> $cppClass::getShapedInputs() {
-      return detail::getJVPInputs(*this, {getTq(), getTk(), getTv()}, getTsink(),
-                                  getTcaptures());
+      return detail::getJVPInputs(*this);
     }
     SmallVector<ShapedByInputs> $cppClass::getShapedResults() {
       return detail::getJVPResults(*this);
     }
     FailureOr<SmallVector<Value>> $cppClass::decomposeOperation(OpBuilder &builder) {
-      return detail::decomposeJVP(*this, builder, {getTq(), getTk(), getTv()}, getTsink(),
-                                  getTcaptures());
+      return detail::decomposeJVP(*this, builder);
+    }
+  }];
+}
+
+/// `varlen.attn_jvp_grad`, with destinations or without.
+class Varlen_AttnJVPGradOpBase<string mnemonic, list<Trait> traits>
+    : Varlen_AttentionOp<mnemonic, traits, ["getTangents"]> {
+  dag inputs = (ins
+    Arg<Varlen_Packed, "cotangent of tout, Tq x Hq x Dv">:$dtout,
+    Arg<Varlen_Packed, "queries, Tq x Hq x D">:$q,
+    Arg<Varlen_Packed, "keys, Tk x Hkv x D">:$k,
+    Arg<Varlen_Packed, "values, Tk x Hkv x Dv">:$v,
+    Arg<Varlen_Packed, "tangent of q, Tq x Hq x D">:$tq,
+    Arg<Varlen_Packed, "tangent of k, Tk x Hkv x D">:$tk,
+    Arg<Varlen_Packed, "tangent of v, Tk x Hkv x Dv">:$tv,
+    Arg<Varlen_Packed, "result of the attention, Tq x Hq x Dv">:$out,
+    Arg<Varlen_Lse, "result of the attention, Hq x Tq">:$lse,
+    Arg<Varlen_Packed, "tangent of out, Tq x Hq x Dv">:$tout,
+    Arg<Varlen_Lse, "tangent of lse, Hq x Tq">:$tlse,
+    Arg<Varlen_CuSeqlens, "first query row of each sequence, and the end: N+1">:$cu_q,
+    Arg<Varlen_CuSeqlens, "first key row of each sequence, and the end: N+1">:$cu_k,
+    Arg<Optional<Varlen_Lse>, "cotangent of tlse, Hq x Tq">:$dtlse,
+    Arg<Optional<Varlen_Packed>, "cotangent of out, Tq x Hq x Dv">:$dout,
+    Arg<Optional<Varlen_Lse>, "cotangent of lse, Hq x Tq">:$dlse,
+    Arg<Optional<Varlen_CuSeqlens>, "query rows in use of each sequence: N">:$seqused_q,
+    Arg<Optional<Varlen_CuSeqlens>, "keys in use of each sequence: N">:$seqused_k,
+    Arg<Optional<Varlen_CuSeqlens>, "added to the position of each query of a sequence: N">:$q_offset,
+    Arg<Optional<Varlen_Sink>, "logit in each head's softmax denominator: Hq">:$sink,
+    Arg<Optional<Varlen_Sink>, "tangent of sink: Hq">:$tsink,
+    Arg<Variadic<Varlen_Capture>, "tangents of the captures of wrt_captures">:$tcaptures);
+  // dq, dk, dv, with a sink dsink, and the gradients of captures.
+  let results = (outs Variadic<Varlen_Gradient>:$gradients);
+  let extraClassDefinition = sharedDefinition # tangentDefinition # [{
+    SmallVector<Value> $cppClass::getInputSlots() {
+      SmallVector<Value> slots = {
+          getDtout(), getQ(), getK(), getV(), getTq(), getTk(), getTv(), getOut(),
+          getLse(), getTout(), getTlse(), getCuQ(), getCuK(), getDtlse(), getDout(),
+          getDlse(), getSequsedQ(), getSequsedK(), getQOffset(), getSink(), getTsink()};
+      llvm::append_range(slots, getTcaptures());
+      return slots;
+    }
+    SmallVector<ShapedByInputs> $cppClass::getShapedInputs() {
+      return detail::getJVPGradInputs(
+          *this, {getOut(), getLse(), getTout(), getTlse()},
+          {getDout(), getDlse(), getDtout(), getDtlse()});
+    }
+    SmallVector<ShapedByInputs> $cppClass::getShapedResults() {
+      return detail::getGradients(*this);
+    }
+    FailureOr<SmallVector<Value>> $cppClass::decomposeOperation(OpBuilder &builder) {
+      return detail::decomposeJVPGrad(
+          *this, builder, {getOut(), getLse(), getTout(), getTlse()},
+          {getDout(), getDlse(), getDtout(), getDtlse()});
     }
   }];
 }

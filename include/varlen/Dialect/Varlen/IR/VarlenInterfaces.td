@@ -64,6 +64,9 @@ def Varlen_AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
         are operands, the last ones of `getInputSlots`.
       }],
                     "::llvm::ArrayRef<int64_t>", "getWrtCaptures">,
+    InterfaceMethod<"The tangents that it reads; all null if it reads none.",
+                    "::mlir::varlen::AttnTangents", "getTangents", (ins), [{}],
+                    [{ return {}; }]>,
     InterfaceMethod<[{
         The inputs whose shapes follow from q, k, v and sink, with what they
         have to be.
@@ -82,9 +85,9 @@ def Varlen_AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
     bool isBufferized() { return $_op->getNumResults() == 0; }
   }];
   let extraClassDeclaration = [{
-    /// Whether it is a gradient.
+    /// Whether it computes gradients.
     bool isGradient();
-    /// Whether it computes tangents.
+    /// Whether it reads tangents. The gradient of tangents does both.
     bool isTangent();
     /// The operands that are read, those that there are, q first.
     ::llvm::SmallVector<::mlir::varlen::NamedValue> getInputs();

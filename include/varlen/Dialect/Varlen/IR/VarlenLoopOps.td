@@ -84,8 +84,8 @@ def Varlen_BatchOp : Varlen_Op<"batch", [
 def Varlen_YieldOp : Varlen_Op<"yield", [
     Pure, Terminator, ReturnLike,
     ParentOneOf<["ForTilesOp", "ForPartsOp", "ForBlocksOp", "AttnOp", "AttnIntoOp", "AttnGradOp",
-                 "AttnGradIntoOp", "AttnJVPOp", "AttnJVPIntoOp", "OnlineAttnOp", "OnlineAttnGradOp",
-                 "OnlineAttnJVPOp"]>]> {
+                 "AttnGradIntoOp", "AttnJVPOp", "AttnJVPIntoOp", "AttnJVPGradOp", "AttnJVPGradIntoOp",
+                 "OnlineAttnOp", "OnlineAttnGradOp", "OnlineAttnJVPOp"]>]> {
   let summary = "Ends the body of a tile loop or of a score region";
   let description = [{
     Of `varlen.for_blocks`, with the values that the next block starts from; of

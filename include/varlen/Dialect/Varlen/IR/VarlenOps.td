@@ -379,8 +379,8 @@ def Varlen_AttnJVPOp : Varlen_AttnJVPOpBase<"attn_jvp", [
     attr-dict `:` functional-type(operands, results) `` custom<Score>($score)
   }];
   let builders = [
-    // On tensors, an attention on tensors with its tangents along those of its
-    // operands; tsink may be null.
+    // On tensors, the attention of `attn`, which is one on tensors or a derivative
+    // of one, with its tangents along those of its operands; tsink may be null.
     OpBuilder<(ins "::mlir::varlen::AttentionOpInterface":$attn,
                    "::mlir::Value":$tq, "::mlir::Value":$tk, "::mlir::Value":$tv,
                    CArg<"::mlir::Value", "{}">:$tsink,
@@ -426,6 +426,122 @@ def Varlen_AttnJVPIntoOp : Varlen_AttnJVPOpBase<"attn_jvp_into", [
           | `tsink` `(` $tsink `)` | `tcaptures` `(` $tcaptures `)`
           | `captures` `(` $captures `)` )
     `outs` `(` $out_init `,` $lse_init `,` $tout_init `,` $tlse_init `)`
+    attr-dict `:` functional-type(operands, results) `` custom<Score>($score)
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// attn_jvp_grad
+//===----------------------------------------------------------------------===//
+
+def Varlen_AttnJVPGradOp : Varlen_AttnJVPGradOpBase<"attn_jvp_grad", [
+    InferTypeOpAdaptorWithIsCompatible]> {
+  let summary = "The gradients of an attention and its tangents over a packed batch";
+  let description = [{
+    The vector-Jacobian product of `varlen.attn_jvp`, by q, k, v, sink and captures: of
+    the sum of dout * out, dlse * lse, dtout * tout and dtlse * tlse, with cotangents of
+    its four results. As second derivatives are symmetric, these are the tangents of the
+    results of `varlen.attn_grad` too, whose cotangents are dtout and dtlse with the
+    tangents dout and dlse. Per sequence and query head h, with j visible to i and p and
+    ts as in `varlen.attn_jvp`:
+
+        dp[i, j]  = dtout[i, h] . v[j, h / group]
+        tdp[i, j] = dout[i, h] . v[j, h / group] + dtout[i, h] . tv[j, h / group]
+        delta[i]  = sum_d dtout[i, h, d] * out[i, h, d] - dtlse[h, i]
+        tdelta[i] = sum_d dout[i, h, d] * out[i, h, d] + dtout[i, h, d] * tout[i, h, d]
+                    - dlse[h, i]
+        tp[i, j]  = p[i, j] * (ts[i, j] - tlse[h, i])
+        ds[i, j]  = p[i, j] * (dp[i, j] - delta[i])
+        tds[i, j] = tp[i, j] * (dp[i, j] - delta[i]) + p[i, j] * (tdp[i, j] - tdelta[i])
+        dq[i, h]  = scale * sum_j tds[i, j] * k[j, h / group] + ds[i, j] * tk[j, h / group]
+        dk[j]     = scale * sum_i,h tds[i, j] * q[i, h] + ds[i, j] * tq[i, h]
+        dv[j]     = sum_i,h tp[i, j] * dtout[i, h] + p[i, j] * dout[i, h]
+        dsink[h]  = -sum_i exp(sink[h] - lse[h, i])
+                           * ((tsink[h] - tlse[h, i]) * delta[i] + tdelta[i])
+
+    Operands, clauses, mask and scale are those of `varlen.attn_jvp`; `out`, `lse`, `tout`
+    and `tlse` are its results. `dtout` and `dout` have the shape and type of out, `dtlse`
+    and `dlse` those of lse; all but dtout are 0 if they are not given. The gradients by
+    the tangents are those of `varlen.attn_grad` for dtout and dtlse. Results, buffers, sums
+    and their order are as of `varlen.attn_grad`, and rows that belong to no sequence, or see
+    no key, have no gradient.
+
+    With a score region ds and tds go back through it and its second derivative.
+    `wrt_captures` are the numbers of the captures that have tangents, which `tcaptures`
+    holds, and whose gradients are wanted.
+
+    ```mlir
+    %dq, %dk, %dv = varlen.attn_jvp_grad %dtout, %q, %k, %v, %tq, %tk, %tv,
+        %out, %lse, %tout, %tlse, %cu, %cu {mask = #varlen.mask<causal>}
+        : (tensor<?x8x64xbf16>, tensor<?x8x64xbf16>, tensor<?x2x64xbf16>,
+           tensor<?x2x64xbf16>, tensor<?x8x64xbf16>, tensor<?x2x64xbf16>,
+           tensor<?x2x64xbf16>, tensor<?x8x64xbf16>, tensor<8x?xf32>,
+           tensor<?x8x64xbf16>, tensor<8x?xf32>, tensor<?xi32>, tensor<?xi32>)
+        -> (tensor<?x8x64xbf16>, tensor<?x2x64xbf16>, tensor<?x2x64xbf16>)
+    ```
+
+    The verifier's rules, with their messages, are in docs/attn-jvp-grad.md.
+  }];
+  let arguments = !con(inputs, (ins
+    Arg<Variadic<Varlen_GradientBuffer>, "dq, dk, dv and what else there is">:$gradient_buffers),
+    Varlen_Captures, Varlen_MaskAndScale, Varlen_WrtCaptures);
+  let assemblyFormat = [{
+    $dtout `,` $q `,` $k `,` $v `,` $tq `,` $tk `,` $tv `,`
+    $out `,` $lse `,` $tout `,` $tlse `,` $cu_q `,` $cu_k
+    oilist( `dtlse` `(` $dtlse `)` | `dout` `(` $dout `)` | `dlse` `(` $dlse `)`
+          | `seqused_q` `(` $seqused_q `)` | `seqused_k` `(` $seqused_k `)`
+          | `q_offset` `(` $q_offset `)` | `sink` `(` $sink `)`
+          | `tsink` `(` $tsink `)` | `tcaptures` `(` $tcaptures `)`
+          | `outs` `(` $gradient_buffers `)`
+          | `captures` `(` $captures `)` )
+    attr-dict `:` functional-type(operands, results) `` custom<Score>($score)
+  }];
+  let builders = [
+    // On tensors, the gradients of a varlen.attn_jvp on tensors, with destinations
+    // or without, for the cotangents of its results, of which all but dtout may be
+    // null; by captures `wrtCaptures`, whose tangents are `tcaptures`.
+    OpBuilder<(ins "::mlir::varlen::AttentionOpInterface":$jvp,
+                   "::mlir::Value":$dtout, "::mlir::Value":$dtlse,
+                   "::mlir::Value":$dout, "::mlir::Value":$dlse,
+                   "::mlir::ValueRange":$tcaptures,
+                   "::llvm::ArrayRef<int64_t>":$wrtCaptures)>
+  ];
+}
+
+//===----------------------------------------------------------------------===//
+// attn_jvp_grad_into
+//===----------------------------------------------------------------------===//
+
+def Varlen_AttnJVPGradIntoOp : Varlen_AttnJVPGradOpBase<"attn_jvp_grad_into", [
+    DeclareOpInterfaceMethods<DestinationStyleOpInterface>]> {
+  let summary = "`varlen.attn_jvp_grad` in destination-passing style, on tensors";
+  let description = [{
+    `varlen.attn_jvp_grad` whose results are tied to the tensors in `outs`, as those of
+    `varlen.attn_into`. They are written whole, never read.
+
+    ```mlir
+    %dq, %dk, %dv = varlen.attn_jvp_grad_into %dtout, %q, %k, %v, %tq, %tk, %tv,
+        %out, %lse, %tout, %tlse, %cu, %cu outs(%dq0, %dk0, %dv0)
+        : (tensor<?x8x64xbf16>, tensor<?x8x64xbf16>, tensor<?x2x64xbf16>,
+           tensor<?x2x64xbf16>, tensor<?x8x64xbf16>, tensor<?x2x64xbf16>,
+           tensor<?x2x64xbf16>, tensor<?x8x64xbf16>, tensor<8x?xf32>,
+           tensor<?x8x64xbf16>, tensor<8x?xf32>, tensor<?xi32>, tensor<?xi32>,
+           tensor<?x8x64xbf16>, tensor<?x2x64xbf16>, tensor<?x2x64xbf16>)
+        -> (tensor<?x8x64xbf16>, tensor<?x2x64xbf16>, tensor<?x2x64xbf16>)
+    ```
+  }];
+  let arguments = !con(inputs, (ins
+    Arg<Variadic<Varlen_Gradient>, "destinations of dq, dk, dv and what else there is">:$gradient_inits),
+    Varlen_Captures, Varlen_MaskAndScale, Varlen_WrtCaptures);
+  let assemblyFormat = [{
+    $dtout `,` $q `,` $k `,` $v `,` $tq `,` $tk `,` $tv `,`
+    $out `,` $lse `,` $tout `,` $tlse `,` $cu_q `,` $cu_k
+    oilist( `dtlse` `(` $dtlse `)` | `dout` `(` $dout `)` | `dlse` `(` $dlse `)`
+          | `seqused_q` `(` $seqused_q `)` | `seqused_k` `(` $seqused_k `)`
+          | `q_offset` `(` $q_offset `)` | `sink` `(` $sink `)`
+          | `tsink` `(` $tsink `)` | `tcaptures` `(` $tcaptures `)`
+          | `captures` `(` $captures `)` )
+    `outs` `(` $gradient_inits `)`
     attr-dict `:` functional-type(operands, results) `` custom<Score>($score)
   }];
 }

@@ -138,13 +138,24 @@ SmallVector<Value> emitScoreVJP(OpBuilder &builder, Location loc, Block *score,
                                 const ScorePoint &point, Value cotangent,
                                 ValueRange sources);
 
-/// Emits the tangent of the new score for those of the arguments, null where
-/// one is zero or of a table, and of what lookups in tables return: null for a
-/// table without a tangent. No two arguments are the same value, and each
-/// operation has a rule.
+/// Emits the tangent of the new score for `tangents`: those of the arguments,
+/// null where one is zero or of a table, and of what lookups in tables return,
+/// null for a table without a tangent. No two arguments are the same value, and
+/// each operation has a rule.
 Value emitScoreJVP(OpBuilder &builder, Location loc, Block *score,
-                   const ScorePoint &point, ValueRange tangents,
-                   ScorePoint::Lookup lookupTangent);
+                   const ScorePoint &point, const ScorePoint &tangents);
+
+/// A cotangent, and its tangent.
+struct CotangentPair {
+  Value own, tangent;
+};
+/// Emits the tangents of what emitScoreVJP emits, for `tangents` as
+/// emitScoreJVP takes them.
+SmallVector<Value> emitScoreVJPTangents(OpBuilder &builder, Location loc,
+                                        Block *score, const ScorePoint &point,
+                                        const ScorePoint &tangents,
+                                        const CotangentPair &cotangent,
+                                        ValueRange sources);
 
 } // namespace mlir::varlen
 

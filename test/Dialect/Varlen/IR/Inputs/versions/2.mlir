@@ -54,6 +54,14 @@ module {
     %out_0, %lse_1, %tout_2, %tlse_3 = varlen.attn_jvp_into %arg0, %arg0, %arg0, %arg0, %arg0, %arg0, %arg2, %arg2 outs(%out, %arg1, %tout, %arg1) : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?xi32>, tensor<?xi32>, tensor<?x4x16xf32>, tensor<4x?xf32>, tensor<?x4x16xf32>, tensor<4x?xf32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>, tensor<?x4x16xf32>, tensor<4x?xf32>)
     return %out_0, %tout_2 : tensor<?x4x16xf32>, tensor<?x4x16xf32>
   }
+  func.func @jvp_grad(%arg0: tensor<?x4x16xf32>, %arg1: tensor<4x?xf32>, %arg2: tensor<?xi32>, %arg3: tensor<4xf32>) -> (tensor<?x4x16xf32>, tensor<?x4x16xf32>) {
+    %dq, %dk, %dv, %dsink, %dcapture = varlen.attn_jvp_grad %arg0, %arg0, %arg0, %arg0, %arg0, %arg0, %arg0, %arg0, %arg1, %arg0, %arg1, %arg2, %arg2 dtlse(%arg1) dout(%arg0) dlse(%arg1) sink(%arg3) tsink(%arg3) tcaptures(%arg3) captures(%arg3) {mask = #varlen.mask<causal>, wrt_captures = array<i64: 0>} : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<4x?xf32>, tensor<?x4x16xf32>, tensor<4x?xf32>, tensor<?xi32>, tensor<?xi32>, tensor<4x?xf32>, tensor<?x4x16xf32>, tensor<4x?xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<4xf32>, tensor<4xf32>) score (%score: f32, %query: i32, %key: i32, %capture: f32) {
+      %0 = arith.mulf %score, %capture : f32
+      varlen.yield %0 : f32
+    }
+    %dq_0, %dk_1, %dv_2 = varlen.attn_jvp_grad_into %arg0, %arg0, %arg0, %arg0, %arg0, %arg0, %arg0, %arg0, %arg1, %arg0, %arg1, %arg2, %arg2 outs(%dq, %dk, %dv) : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<4x?xf32>, tensor<?x4x16xf32>, tensor<4x?xf32>, tensor<?xi32>, tensor<?xi32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>) -> (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>)
+    return %dq, %dq_0 : tensor<?x4x16xf32>, tensor<?x4x16xf32>
+  }
   func.func @merge(%arg0: tensor<?x4x16xbf16>, %arg1: tensor<4x?xf32>) -> (tensor<?x4x16xbf16>, tensor<4x?xf32>) {
     %out, %lse = varlen.merge %arg0, %arg1, %arg0, %arg1 : (tensor<?x4x16xbf16>, tensor<4x?xf32>, tensor<?x4x16xbf16>, tensor<4x?xf32>) -> (tensor<?x4x16xbf16>, tensor<4x?xf32>)
     return %out, %lse : tensor<?x4x16xbf16>, tensor<4x?xf32>
