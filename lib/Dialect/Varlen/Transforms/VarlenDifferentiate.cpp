@@ -368,6 +368,20 @@ struct VarlenDifferentiate
   FailureOr<OwningOpRef<func::FuncOp>> copy(func::FuncOp f, const Twine &name,
                                             ArrayRef<Slot> moreArguments,
                                             ArrayRef<Slot> moreResults);
+  /// A function in the making, whose return lacks the derivatives: the
+  /// operations of `f`, of which those without a rule are decomposed.
+  struct Draft {
+    OwningOpRef<func::FuncOp> function;
+    SmallVector<Operation *> ops;
+    Operation *terminator;
+    /// The arguments of `wrt`, and the numbers of `results`.
+    SmallVector<Value> sources;
+    SmallVector<unsigned> results;
+    /// The arguments that are cotangents of results, or tangents of sources.
+    ValueRange given;
+  };
+  template <typename Interface, typename Builder>
+  FailureOr<Draft> begin(func::FuncOp f);
   /// A function that returns the results of `f` and then the cotangents.
   FailureOr<OwningOpRef<func::FuncOp>> buildReverse(func::FuncOp f);
   /// The same with the tangents.
@@ -444,90 +458,85 @@ VarlenDifferentiate::copy(func::FuncOp f, const Twine &name,
   return made;
 }
 
-FailureOr<OwningOpRef<func::FuncOp>>
-VarlenDifferentiate::buildReverse(func::FuncOp f) {
+template <typename Interface, typename Builder>
+FailureOr<VarlenDifferentiate::Draft>
+VarlenDifferentiate::begin(func::FuncOp f) {
+  constexpr bool isForward = std::is_same_v<Interface, JVPOpInterface>;
   FailureOr<Choice> chosen = choose(f);
   if (failed(chosen))
     return failure();
-  MLIRContext *context = f.getContext();
-  SmallVector<Slot> ins = getArguments(f), outs = getResults(f);
-  SmallVector<Slot> cotangents, gradientSlots;
-  for (unsigned number : chosen->results)
-    cotangents.push_back(getDerivativeSlot(context, outs[number], "d"));
-  for (unsigned number : chosen->arguments)
-    gradientSlots.push_back(getDerivativeSlot(context, ins[number], "d"));
-  FailureOr<OwningOpRef<func::FuncOp>> vjp =
-      copy(f, f.getName() + "_vjp", cotangents, gradientSlots);
-  if (failed(vjp))
+  auto getSlots = [&](ArrayRef<Slot> slots, ArrayRef<unsigned> numbers) {
+    return llvm::map_to_vector(numbers, [&](unsigned number) {
+      return getDerivativeSlot(f.getContext(), slots[number],
+                               isForward ? "t" : "d");
+    });
+  };
+  SmallVector<Slot> given = getSlots(getArguments(f), chosen->arguments),
+                    made = getSlots(getResults(f), chosen->results);
+  // Cotangents go the other way.
+  if (!isForward)
+    std::swap(given, made);
+  FailureOr<OwningOpRef<func::FuncOp>> function =
+      copy(f, f.getName() + (isForward ? "_jvp" : "_vjp"), given, made);
+  if (failed(function))
     return failure();
-
-  Block &body = (*vjp)->getBody().front();
-  Operation *terminator = body.getTerminator();
+  Block &body = (*function)->getBody().front();
   ValueRange values = body.getArguments();
-  SmallVector<Value> sources;
+  Draft draft;
   for (unsigned number : chosen->arguments)
-    sources.push_back(values[number]);
-  if (failed(decompose<VJPOpInterface, VJPBuilder>(body, sources)))
+    draft.sources.push_back(values[number]);
+  if (failed(decompose<Interface, Builder>(body, draft.sources)))
     return failure();
-  SmallVector<Operation *> ops = getOps(body);
+  draft.function = std::move(*function);
+  draft.results = std::move(chosen->results);
+  draft.ops = getOps(body);
+  draft.terminator = body.getTerminator();
+  draft.given = values.drop_front(f.getNumArguments());
+  return draft;
+}
+
+FailureOr<OwningOpRef<func::FuncOp>>
+VarlenDifferentiate::buildReverse(func::FuncOp f) {
+  FailureOr<Draft> draft = begin<VJPOpInterface, VJPBuilder>(f);
+  if (failed(draft))
+    return failure();
+  Operation *terminator = draft->terminator;
   VJPBuilder reverse(f.getLoc(), OpBuilder(terminator));
-  reverse.markVaried(sources, ops);
-  for (auto [number, cotangent] :
-       llvm::zip_equal(chosen->results, values.drop_front(ins.size())))
+  reverse.markVaried(draft->sources, draft->ops);
+  for (auto [number, cotangent] : llvm::zip_equal(draft->results, draft->given))
     reverse.accumulate(terminator->getOperand(number), cotangent);
-  if (failed(reverse.pullBack(ops)))
+  if (failed(reverse.pullBack(draft->ops)))
     return failure();
   reverse.setLoc(f.getLoc());
   SmallVector<Value> gradients;
-  for (Value source : sources)
+  for (Value source : draft->sources)
     gradients.push_back(reverse.getCotangentOrZero(source));
   terminator->insertOperands(terminator->getNumOperands(), gradients);
-  return vjp;
+  return std::move(draft->function);
 }
 
 FailureOr<OwningOpRef<func::FuncOp>>
 VarlenDifferentiate::buildForward(func::FuncOp f) {
-  FailureOr<Choice> chosen = choose(f);
-  if (failed(chosen))
+  FailureOr<Draft> draft = begin<JVPOpInterface, JVPBuilder>(f);
+  if (failed(draft))
     return failure();
-  MLIRContext *context = f.getContext();
-  SmallVector<Slot> ins = getArguments(f), outs = getResults(f);
-  SmallVector<Slot> directions, tangentSlots;
-  for (unsigned number : chosen->arguments)
-    directions.push_back(getDerivativeSlot(context, ins[number], "t"));
-  for (unsigned number : chosen->results)
-    tangentSlots.push_back(getDerivativeSlot(context, outs[number], "t"));
-  FailureOr<OwningOpRef<func::FuncOp>> jvp =
-      copy(f, f.getName() + "_jvp", directions, tangentSlots);
-  if (failed(jvp))
-    return failure();
-
-  Block &body = (*jvp)->getBody().front();
-  Operation *terminator = body.getTerminator();
-  ValueRange values = body.getArguments();
+  Operation *terminator = draft->terminator;
   JVPBuilder forward(f.getLoc(), OpBuilder(terminator));
-  SmallVector<Value> sources, wanted;
-  for (auto [number, tangent] :
-       llvm::zip_equal(chosen->arguments, values.drop_front(ins.size()))) {
-    sources.push_back(values[number]);
-    forward.setTangent(values[number], tangent);
-  }
-  if (failed(decompose<JVPOpInterface, JVPBuilder>(body, sources)))
-    return failure();
-  SmallVector<Operation *> ops = getOps(body);
-  forward.markVaried(sources, ops);
-  for (unsigned number : chosen->results)
+  for (auto [source, tangent] : llvm::zip_equal(draft->sources, draft->given))
+    forward.setTangent(source, tangent);
+  forward.markVaried(draft->sources, draft->ops);
+  SmallVector<Value> wanted, tangents;
+  for (unsigned number : draft->results)
     wanted.push_back(terminator->getOperand(number));
-  if (failed(forward.pushForward(ops, wanted)))
+  if (failed(forward.pushForward(draft->ops, wanted)))
     return failure();
   forward.setLoc(f.getLoc());
-  SmallVector<Value> tangents;
   // Rules replace what they compute together with its tangent.
-  for (unsigned number : chosen->results)
+  for (unsigned number : draft->results)
     tangents.push_back(
         forward.getTangentOrZero(terminator->getOperand(number)));
   terminator->insertOperands(terminator->getNumOperands(), tangents);
-  return jvp;
+  return std::move(draft->function);
 }
 
 LogicalResult VarlenDifferentiate::insert(OwningOpRef<func::FuncOp> owned,
