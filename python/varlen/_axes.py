@@ -12,8 +12,8 @@ AXES = {
     "lse": ("heads", "rows"),
     "sink": ("heads",),
 }
-# Of gradients and of tangents.
-AXES |= {f"{of}{name}": axes for name, axes in AXES.items() for of in "dt"}
+# Of gradients and of tangents, and of the gradients of these.
+AXES |= {f"{of}{name}": axes for name, axes in AXES.items() for of in ("d", "t", "dt")}
 # In place of these, of keys and values in pages.
 _PAGED = {
     "k": ("pages", "page_rows", "kv_heads", "head_dim"),

@@ -34,7 +34,7 @@ COMPUTE = ("f32", "f64")
 _TAKEN = frozenset((
     "q", "k", "v", "cu_seqlens_q", "cu_seqlens_k", "seqused_q", "seqused_k", "q_offset",
     "sink", "out", "lse", "dout", "dlse", "dq", "dk", "dv", "dsink", "score", "query", "key",
-    "tq", "tk", "tv", "tsink", "tout", "tlse",
+    "tq", "tk", "tv", "tsink", "tout", "tlse", "dtout", "dtlse",
 ))  # fmt: skip
 
 

@@ -270,14 +270,10 @@ def attn_jvp(
         v_head_dim=v_head_dim, sink=sink, seqused_q=seqused_q, seqused_k=seqused_k,
         q_offset=q_offset, tq=tq, tk=tk, sequences=sequences, index=index, score=score,
     )  # fmt: skip
-    captures = list(score.captures) if score else []
-    forward = {key: types[key] for key in types if key not in captures}
-    of_rows = {f"t{key}": forward[key] for key in ("q", "k", "v")}
-    operands = {key: forward.pop(key) for key in ("q", "k", "v")} | of_rows | forward
-    if sink:
-        operands["tsink"] = operands["sink"]
-    operands |= {key: types[key] for key in captures}
-    operands |= {f"t{key}": types[key] for key in captures} if wrt_captures else {}
+    forward = _without_captures(types, score)
+    rows = {key: forward.pop(key) for key in ("q", "k", "v")}
+    operands = rows | {f"t{key}": type for key, type in rows.items()} | forward
+    operands |= _tangent_operands(types, sink, score, wrt_captures)
     return attn_jvp_function(
         operands, results, window=window, alignment=alignment, scale=scale, same_cu=same_cu,
         name=name, score=score,
@@ -290,12 +286,71 @@ def attn_jvp_function(
 ):  # fmt: skip
     """The module of `attn_jvp` for the types of operands, by name and in the order of its
     arguments, and of out and lse. Captures that have no tangent among them are constant."""
+    results = results | {f"t{key}": type for key, type in results.items()}
+    return _tangent_function(
+        "attn_jvp", 8, types, results, window=window, alignment=alignment, scale=scale,
+        same_cu=same_cu, name=name, score=score,
+    )  # fmt: skip
+
+
+def attn_jvp_grad(
+    *, dtype="f32", heads=2, kv_heads=None, head_dim=64, v_head_dim=None,
+    window=(-1, -1), alignment="bottom_right", scale=None, sink=False, dtlse=False, dout=False,
+    dlse=False, seqused_q=False, seqused_k=False, q_offset=False, tq=None, tk=None,
+    sequences=None, index="i32", same_cu=False, name="second_gradients", score=None,
+    wrt_captures=True,
+):  # fmt: skip
+    """A module with one function around one varlen.attn_jvp_grad. Its arguments are named
+    dtout, q, k, v, tq, tk, tv, out, lse, tout, tlse, cu_seqlens_q, cu_seqlens_k (with same_cu
+    only cu_seqlens_q), dtlse, dout, dlse, seqused_q, seqused_k, q_offset, sink and tsink, those
+    that there are, the captures, and with `wrt_captures` the tangent of each capture, its name
+    after a t; its results are those of `attn_grad`. Options are those of `attn`.
+    """
+    types, results = _types(
+        dtype=dtype, heads=heads, kv_heads=kv_heads, head_dim=head_dim,
+        v_head_dim=v_head_dim, sink=sink, seqused_q=seqused_q, seqused_k=seqused_k,
+        q_offset=q_offset, tq=tq, tk=tk, sequences=sequences, index=index, score=score,
+    )  # fmt: skip
+    out, lse = results["out"], results["lse"]
+    forward = _without_captures(types, score)
+    rows = {key: forward.pop(key) for key in ("q", "k", "v")}
+    operands = {"dtout": out} | rows | {f"t{key}": type for key, type in rows.items()}
+    operands |= {"out": out, "lse": lse, "tout": out, "tlse": lse}
+    operands |= {key: forward.pop(key) for key in ("cu_seqlens_q", "cu_seqlens_k")}
+    given = {"dtlse": (dtlse, lse), "dout": (dout, out), "dlse": (dlse, lse)}
+    operands |= {key: type for key, (is_given, type) in given.items() if is_given}
+    operands |= forward | _tangent_operands(types, sink, score, wrt_captures)
+    sources = ["q", "k", "v", "sink", *(score.captures if score and wrt_captures else ())]
+    return _tangent_function(
+        "attn_jvp_grad", 13, operands, {f"d{key}": types[key] for key in sources if key in types},
+        window=window, alignment=alignment, scale=scale, same_cu=same_cu, name=name, score=score,
+    )  # fmt: skip
+
+
+def _without_captures(types, score):
+    captures = score.captures if score else ()
+    return {key: type for key, type in types.items() if key not in captures}
+
+
+def _tangent_operands(types, sink, score, wrt_captures):
+    """The last operands of what reads tangents: tsink, the captures, and their tangents."""
+    captures = {key: types[key] for key in score.captures} if score else {}
+    operands = ({"tsink": types["sink"]} if sink else {}) | captures
+    return operands | {f"t{key}": type for key, type in captures.items() if wrt_captures}
+
+
+def _tangent_function(
+    operation_name, required, types, results, *, window, alignment, scale, same_cu, name, score
+):  # fmt: skip
+    """The module of an operation that reads tangents, for the types of operands, by name and in
+    the order of its arguments, and of results. Captures that have no tangent among them are
+    constant."""
     captures = list(score.captures) if score else []
     varied = [key for key in captures if f"t{key}" in types]
     tangents = {f"t{key}": types[f"t{key}"] for key in varied}
     operands = {key: type for key, type in types.items() if key not in tangents}
     parameters, operation, attributes = _operation(
-        "attn_jvp", operands, 8, same_cu, window, alignment, scale, score
+        operation_name, operands, required, same_cu, window, alignment, scale, score
     )
     if tangents:
         numbers = ", ".join(str(captures.index(key)) for key in varied)
@@ -304,7 +359,6 @@ def attn_jvp_function(
         parameters += "".join(
             f',\n    %{key}: {type} {{varlen.name = "{key}"}}' for key, type in tangents.items()
         )
-    results = results | {f"t{key}": type for key, type in results.items()}
     values = ", ".join(f"%{key}" for key in results)
     operand_types, capture_types = _split(list(operands.values()), score)
     operand_types += [*tangents.values(), *capture_types]

@@ -53,7 +53,7 @@ for dtype in of_device(torch.float64, torch.float32, torch.bfloat16):
     arguments = (torch.ones_like(out), None, q, k, v, out, lse, cu, cu, None, sink)
     torch.library.opcheck(
         ops.attn_backward.default, arguments,
-        # The others differentiate a second time.
+        # The others trace second derivatives.
         test_utils=("test_schema", "test_faketensor", "test_autograd_registration"),
     )  # fmt: skip
 
@@ -73,39 +73,20 @@ if HAS_F64:
         lambda s: ops.attn(q.detach(), k.detach(), v.detach(), cu, cu, None, s), (sink,)
     )
 
-# A second derivative is an error wherever it is taken, not a wrong number.
-words = "varlen::attn_backward: second derivatives are not offered"
-for second in (
-    lambda loss, dq: (loss + dq.square().sum()).backward(),
-    lambda loss, dq: (loss + dq.square().sum()).backward(inputs=[q]),
-    lambda loss, dq: torch.autograd.grad(loss + dq.square().sum(), q),
-    lambda loss, dq: torch.autograd.grad(dq.sum(), v),
-    lambda loss, dq: torch.autograd.grad(dq.sum(), sink),
+# A third derivative is an error wherever it is taken, not a wrong number.
+words = "varlen::attn_jvp_backward: third derivatives are not offered"
+for third in (
+    lambda loss, ddq: (loss + ddq.square().sum()).backward(),
+    lambda loss, ddq: (loss + ddq.square().sum()).backward(inputs=[q]),
+    lambda loss, ddq: torch.autograd.grad(loss + ddq.square().sum(), q),
+    lambda loss, ddq: torch.autograd.grad(ddq.sum(), v),
+    lambda loss, ddq: torch.autograd.grad(ddq.sum(), sink),
 ):
     out, lse = ops.attn(q, k, v, cu, cu, None, sink)
     (dq,) = torch.autograd.grad(out.sum(), q, create_graph=True)
-    fails(NotImplementedError, words, lambda: second(out.sum(), dq))
-(dsink,) = torch.autograd.grad(lse.exp().sum(), sink, create_graph=True)
-fails(NotImplementedError, words, lambda: torch.autograd.grad(dsink.sum(), q))
-dout = torch.ones_like(out, requires_grad=True)
-(dv,) = torch.autograd.grad(out, v, dout, create_graph=True)
-fails(NotImplementedError, words, lambda: torch.autograd.grad(dv.sum(), dout))
-for hessian in (
-    lambda function: torch.autograd.functional.hessian(function, q),
-    lambda function: torch.autograd.functional.hessian(function, q, vectorize=True),
-    lambda function: torch.func.hessian(function)(q),
-):
-    fails(
-        NotImplementedError, "are not offered",
-        lambda: hessian(lambda q: ops.attn(q, k, v, cu, cu)[0].sum()),
-    )  # fmt: skip
-fails(
-    NotImplementedError, words,
-    lambda: torch.func.grad(lambda x: torch.func.grad(
-        lambda y: ops.attn(q, k, y, cu, cu)[0].square().sum()
-    )(x).sum())(v),
-)  # fmt: skip
-# So is one with respect to a tensor that was changed since.
+    (ddq,) = torch.autograd.grad(dq.square().sum(), q, create_graph=True)
+    fails(NotImplementedError, words, lambda: third(out.sum(), ddq))
+# A derivative by a tensor that was changed since is one, too.
 out, lse = ops.attn(q, k, v, cu, cu)
 with torch.no_grad():
     q.add_(1)

@@ -103,14 +103,15 @@ for window in ((-1, 0), (1, 3), (0, -1)):
         result = varlen_attn_out(buffer, q, k, v, cu, cu, 9, 9, window_size=window, scale=0.2)
         assert result is buffer and torch.equal(result, out)
 
-# A second derivative is an error, also where inputs are named.
+# A third derivative is an error, also where inputs are named.
 (dq,) = torch.autograd.grad(call().square().sum(), q, create_graph=True)
-for second in (
-    lambda: torch.autograd.grad(dq.sum(), q, retain_graph=True),
-    lambda: dq.sum().backward(inputs=[q], retain_graph=True),
-    lambda: dq.sum().backward(retain_graph=True),
+(ddq,) = torch.autograd.grad(dq.sum(), q, create_graph=True)
+for third in (
+    lambda: torch.autograd.grad(ddq.sum(), q, retain_graph=True),
+    lambda: ddq.sum().backward(inputs=[q], retain_graph=True),
+    lambda: ddq.sum().backward(retain_graph=True),
 ):
-    fails(RuntimeError, "varlen::attn_backward: second derivatives are not offered", second)
+    fails(RuntimeError, "varlen::attn_jvp_backward: third derivatives are not offered", third)
 
 # Grouped heads, Dv that is not D, 16-bit types and float64, sequences with no keys.
 for dtype in of_device(torch.float64, torch.float16, torch.bfloat16):

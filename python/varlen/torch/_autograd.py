@@ -9,9 +9,12 @@ from torch.autograd import forward_ad
 from torch.utils._pytree import tree_leaves
 
 from ._device import (
-    attn_backward_on_device, attn_jvp_on_device, attn_on_device, attn_out_on_device,
+    attn_backward_on_device, attn_jvp_backward_on_device, attn_jvp_on_device, attn_on_device,
+    attn_out_on_device,
 )  # fmt: skip
-from ._operators import attn, attn_backward, attn_jvp, attn_out, library, name_arguments
+from ._operators import (
+    attn, attn_backward, attn_jvp, attn_jvp_backward, attn_out, call, library, name_arguments,
+)  # fmt: skip
 
 _BELOW_AUTOGRAD = torch._C._after_ADInplaceOrView_keyset
 # By the bits of a set of keys: whether our kernel is next below autograd. There are
@@ -88,28 +91,136 @@ class VarlenAttn(torch.autograd.Function):
         return None, dq, dk, dv, None, None, None, dsink, *of_options, *dcaptures
 
 
-class _Undifferentiated(torch.autograd.Function):
-    """Derivatives that say so where they are differentiated. They are functions of all that
-    the operator reads, so that no derivative by any of it is taken for 0."""
+class _Derivative(torch.autograd.Function):
+    """An operator of derivatives, whose own are those of `_PULL_BACK`. It is a function of all
+    that the operator reads, so that no derivative by any of it is taken for 0."""
 
     @staticmethod
     def forward(ctx, op, kernel, keyset, arguments, *tensors):
-        ctx.op = op
         results = _forward(op, kernel, keyset, arguments)
-        if op is not attn_backward:
+        ctx.op, ctx.num_tensors = op, len(tensors)
+        # What is saved says which of the arguments it is by its place among them.
+        ctx.named = {
+            name: _without_tensors(x) for name, x in name_arguments(op, arguments).items()
+        }
+        ctx.set_materialize_grads(False)
+        if op is attn_jvp:
+            ctx.save_for_backward(*tensors, *results)
             return results
+        ctx.save_for_backward(*tensors)
         *first, of_captures = results
         return *first, *of_captures
 
     @staticmethod
-    def backward(ctx, *gradients):
-        raise _refusal(ctx.op)
+    def backward(ctx, *cotangents):
+        if ctx.op not in _PULL_BACK:
+            raise _refusal(ctx.op)
+        saved = iter(ctx.saved_tensors)
+        named = {name: _with_tensors(x, saved) for name, x in ctx.named.items()}
+        names, needs = list(_name_leaves(named)), ctx.needs_input_grad[-ctx.num_tensors :]
+        needed = {name for name, is_needed in zip(names, needs, strict=True) if is_needed}
+        gradients = _PULL_BACK[ctx.op](named, needed, cotangents, tuple(saved))
+        return (None,) * 4 + tuple(gradients.get(name) for name in names)
+
+
+_TENSOR = object()
+
+
+def _without_tensors(x):
+    """An argument with a mark in place of each tensor."""
+    if isinstance(x, (list, tuple)):
+        return [_TENSOR] * len(x)
+    return _TENSOR if isinstance(x, torch.Tensor) else x
+
+
+def _with_tensors(x, tensors):
+    if isinstance(x, list):
+        return [next(tensors) for _ in x]
+    return next(tensors) if x is _TENSOR else x
+
+
+def _name_leaves(named):
+    """The tensors among arguments by name, in their order. A capture, and its tangent, has its
+    place in its list for a name."""
+    for name, x in named.items():
+        if isinstance(x, list):
+            yield from ((name, i) for i in range(len(x)))
+        elif isinstance(x, torch.Tensor):
+            yield name
+
+
+def _name_gradients(results, prefix=""):
+    """The results of attn_backward or attn_jvp_backward by the names of what they are by, or of
+    its tangents."""
+    *first, of_captures = results
+    named = {f"{prefix}{name}": x for name, x in zip(("q", "k", "v", "sink"), first)}
+    return named | {(f"{prefix}captures", i): x for i, x in enumerate(of_captures)}
+
+
+def _needs_primals(needed):
+    return any(name in ("q", "k", "v", "sink") or name[0] == "captures" for name in needed)
+
+
+def _fill(value, derivative):
+    return torch.zeros_like(value) if derivative is None else derivative
+
+
+def _set_tangents(named, tangents, of_captures):
+    """The arguments of attn_jvp for tangents of q, k, v and sink, and of captures, of which
+    some are None. Where rows have no tangent theirs are zeros."""
+    given = {f"t{name}": _fill(named[name], tangents[name]) for name in ("q", "k", "v")}
+    given["tsink"] = None if named["sink"] is None else tangents["sink"]
+    captures = named["captures"] or ()
+    if any(tangent is not None for tangent in of_captures):
+        given["tcaptures"] = [_fill(*pair) for pair in zip(captures, of_captures)]
+    return named | given
+
+
+def _pull_back_gradients(named, needed, cotangents, _):
+    """Of attn_backward: for cotangents t of the gradients J^T y, <t, J^T y> = <y, J t>. So the
+    cotangents of y are tangents along t, those of the operands gradients of these tangents. out
+    and lse follow from the operands, and have none."""
+    if all(x is None for x in cotangents):
+        return {}
+    of_sink, of_captures = cotangents[3], cotangents[4:]
+    tangents = dict(zip(("q", "k", "v"), cotangents)) | {"sink": of_sink}
+    named = _set_tangents(named, tangents, of_captures)
+    dout, dlse = named["dout"], named["dlse"]
+    out, lse, tout, tlse = call(attn_jvp, named)
+    gradients = {"dout": tout, "dlse": tlse}
+    if _needs_primals(needed):
+        named |= {"out": out, "lse": lse, "tout": tout, "tlse": tlse, "dtout": dout, "dtlse": dlse}
+        of_primals = call(attn_jvp_backward, named | {"dout": None, "dlse": None})
+        gradients |= _name_gradients(of_primals)
+    return gradients
+
+
+def _pull_back_tangents(named, needed, cotangents, results):
+    """Of attn_jvp: J t is linear in t, whose cotangents are gradients of the attention."""
+    dout, dlse, dtout, dtlse = cotangents
+    if all(x is None for x in cotangents):
+        return {}
+    named |= dict(zip(("out", "lse", "tout", "tlse"), results))
+    if dtout is None and dtlse is None:
+        return _name_gradients(call(attn_backward, named | {"dout": dout, "dlse": dlse}))
+    gradients = {}
+    if any(name[0] == "tcaptures" or name in ("tq", "tk", "tv", "tsink") for name in needed):
+        of_tangents = call(attn_backward, named | {"dout": dtout, "dlse": dtlse})
+        gradients |= _name_gradients(of_tangents, "t")
+    if _needs_primals(needed):
+        given = {"dout": dout, "dlse": dlse, "dtout": dtout, "dtlse": dtlse}
+        gradients |= _name_gradients(call(attn_jvp_backward, named | given))
+    return gradients
+
+
+_PULL_BACK = {attn_backward: _pull_back_gradients, attn_jvp: _pull_back_tangents}
 
 
 def _refusal(op):
     if op is attn_out:
         return NotImplementedError("varlen::attn_out: forward-mode derivatives are not offered")
-    return NotImplementedError(f"{op.name()}: second derivatives are not offered")
+    what = "tangents of tangents" if op is attn_jvp else "third derivatives"
+    return NotImplementedError(f"{op.name()}: {what} are not offered")
 
 
 def _unpack(x):
@@ -124,34 +235,60 @@ def _refuse_tangents(op, *arguments):
             raise _refusal(op)
 
 
-def _push_forward(keyset, arguments):
-    """The results with their tangents, where some operand has one; else None."""
-    named = name_arguments(attn, arguments)
+def _take_tangents(named):
+    """Takes the tangents of q, k, v, sink and captures out of the arguments of an operator, and
+    returns its arguments with those of attn_jvp; None if there is no tangent."""
     pairs = {name: _unpack(named[name]) for name in ("q", "k", "v", "sink")}
     captures = [_unpack(x) for x in named["captures"] or ()]
-    if all(tangent is None for _, tangent in (*pairs.values(), *captures)):
+    named |= {name: value for name, (value, _) in pairs.items()}
+    named["captures"] = [value for value, _ in captures]
+    tangents = {name: tangent for name, (_, tangent) in pairs.items()}
+    of_captures = [tangent for _, tangent in captures]
+    if all(tangent is None for tangent in (*tangents.values(), *of_captures)):
         return None
-    if named.pop("block_table") is not None:
+    return _set_tangents(named, tangents, of_captures)
+
+
+def _push_forward(arguments):
+    """The results of attn with their tangents, where some operand has one; else None."""
+    named = _take_tangents(name_arguments(attn, arguments))
+    if named is None:
+        return None
+    if named["block_table"] is not None:
         refuse_gradient_of_pages()
-    values = {name: value for name, (value, _) in pairs.items()}
-    values["captures"] = [value for value, _ in captures]
-
-    def fill(value, tangent):
-        return torch.zeros_like(value) if tangent is None else tangent
-
-    # Where rows have no tangent theirs are zeros: those of the operator all have one.
-    tangents = {f"t{name}": fill(*pairs[name]) for name in ("q", "k", "v")}
-    tangents["tsink"] = pairs["sink"][1]
-    if any(tangent is not None for _, tangent in captures):
-        tangents["tcaptures"] = [fill(*pair) for pair in captures]
-    named |= values
-    order = [argument.name for argument in attn_jvp._schema.arguments]
-    both = named | {"tcaptures": None} | tangents
-    out, lse, tout, tlse = attn_jvp(*(both[name] for name in order))
-    if out.requires_grad:
-        # The tangents' operator has no derivatives, the attention has.
-        out, lse = _attn_autograd(keyset, *named.values())
+    out, lse, tout, tlse = call(attn_jvp, named)
     return forward_ad.make_dual(out, tout), forward_ad.make_dual(lse, tlse)
+
+
+def _push_gradients_forward(arguments):
+    """The results of attn_backward with their tangents; None if no operand has one. As second
+    derivatives are symmetric, tangents of J^T y along t and ty are the gradients of J t for y,
+    and J^T ty."""
+    named = name_arguments(attn_backward, arguments)
+    # out and lse follow from q, k and v, and their tangents from those.
+    pairs = {name: _unpack(named[name]) for name in ("dout", "dlse", "out", "lse")}
+    named |= {name: value for name, (value, _) in pairs.items()}
+    tdout, tdlse = pairs["dout"][1], pairs["dlse"][1]
+    with_tangents = _take_tangents(named)
+    if with_tangents is None and tdout is None and tdlse is None:
+        return None
+    gradients = call(attn_backward, named)
+    if with_tangents is None:
+        tangents = call(attn_backward, named | {"dout": tdout, "dlse": tdlse})
+    else:
+        results = call(attn_jvp, with_tangents)
+        with_tangents |= dict(zip(("out", "lse", "tout", "tlse"), results))
+        with_tangents |= {"dtout": named["dout"], "dtlse": named["dlse"]}
+        tangents = call(attn_jvp_backward, with_tangents | {"dout": tdout, "dlse": tdlse})
+
+    def pair(x, tangent):
+        return forward_ad.make_dual(x, tangent)
+
+    *first, of_captures = map(
+        lambda x, t: [pair(*both) for both in zip(x, t)] if isinstance(x, list) else pair(x, t),
+        gradients, tangents,
+    )  # fmt: skip
+    return *first, of_captures
 
 
 def refuse_gradient_of_pages():
@@ -167,7 +304,7 @@ def _attn_autograd(
     chunk=None, block_table=None,
 ):  # fmt: skip
     if forward_ad._current_level >= 0:
-        duals = _push_forward(keyset, (
+        duals = _push_forward((
             q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, left, right, scale, score,
             captures, seqused_q, q_offset, chunk, block_table,
         ))  # fmt: skip
@@ -208,13 +345,18 @@ def _attn_out_autograd(keyset, *arguments):
 
 
 def _derivative_autograd(op, kernel, keyset, *arguments):
-    """Of attn_backward or attn_jvp."""
+    """Of attn_backward, attn_jvp or attn_jvp_backward."""
     if forward_ad._current_level >= 0:
-        _refuse_tangents(op, *arguments)
+        if op is attn_backward:
+            duals = _push_gradients_forward(arguments)
+            if duals is not None:
+                return duals
+        else:
+            _refuse_tangents(op, *arguments)
     if not (torch.is_grad_enabled() and torch._C._any_requires_grad(*arguments)):
         return _below_autograd(op, kernel, keyset, arguments)
     tensors = [x for x in tree_leaves(arguments) if isinstance(x, torch.Tensor)]
-    results = _apply(_Undifferentiated, op, kernel, keyset, arguments, *tensors)
+    results = _apply(_Derivative, op, kernel, keyset, arguments, *tensors)
     if op is attn_jvp:
         return results
     dq, dk, dv, dsink, *of_captures = results
@@ -223,6 +365,9 @@ def _derivative_autograd(op, kernel, keyset, *arguments):
 
 library.impl("attn", _attn_autograd, "Autograd", with_keyset=True)
 library.impl("attn_out", _attn_out_autograd, "Autograd", with_keyset=True)
-for _op, _kernel in ((attn_backward, attn_backward_on_device), (attn_jvp, attn_jvp_on_device)):
+for _op, _kernel in (
+    (attn_backward, attn_backward_on_device), (attn_jvp, attn_jvp_on_device),
+    (attn_jvp_backward, attn_jvp_backward_on_device),
+):  # fmt: skip
     _differentiate = functools.partial(_derivative_autograd, _op, _kernel)
     library.impl(_op._opname, _differentiate, "Autograd", with_keyset=True)

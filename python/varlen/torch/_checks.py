@@ -82,7 +82,7 @@ def _dtype_of(name, axes, dtype, index, captures):
         return torch.int32
     if axes[0].startswith("sequences"):
         return index
-    is_sum = any(x in captures or x in ("lse", "sink") for x in (name, name[1:]))
+    is_sum = any(x in captures or x in ("lse", "sink") for x in (name, name[1:], name[2:]))
     return torch.float32 if is_sum and dtype != torch.float64 else dtype
 
 

@@ -4,6 +4,7 @@ one process would."""
 
 import torch
 import torch.distributed as dist
+from torch.autograd.function import once_differentiable
 
 from .._score import for_each_query
 from ._context_calls import KeyCall, QueryCall, pick, sum_rows
@@ -121,6 +122,7 @@ class AttendByAllGather(torch.autograd.Function):
         return call.give(out), call.give(lse, 1)
 
     @staticmethod
+    @once_differentiable  # what ranks exchange has no derivative
     def backward(ctx, dout, dlse):
         way, count = ctx.way, ctx.num_captures
         options, call = way.options, way.query_call

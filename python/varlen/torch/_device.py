@@ -5,10 +5,13 @@ import functools
 
 import torch
 
+from .. import text
 from ..scores import parse
 from . import _kernels
 from ._checks import check
-from ._operators import attn, attn_backward, attn_jvp, attn_out, library, name_arguments
+from ._operators import (
+    attn, attn_backward, attn_jvp, attn_jvp_backward, attn_out, library, name_arguments,
+)  # fmt: skip
 from ._results import new_gradients, new_lse, new_results
 
 
@@ -32,8 +35,7 @@ def _explained(op):
 def _geometry(
     q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale, score, seqused_q, q_offset, chunk
 ):  # fmt: skip
-    """The arguments of _kernels.backward and tangents but for the first one, and of
-    _kernels.forward but for the last one."""
+    """The arguments of _kernels.find behind the first two."""
     _, heads, head_dim = q.shape
     *_, kv_heads, _ = k.shape
     *_, value_dim = v.shape
@@ -82,7 +84,7 @@ def _find_forward(
     operands = _operands(first, seqused_q, seqused_k, q_offset, sink, captures)
     if block_table is not None:
         operands.append(block_table)
-    return _kernels.forward(*geometry, page), operands
+    return _kernels.find(text.attn, (("page", page),), *geometry), operands
 
 
 @_explained(attn)
@@ -130,7 +132,7 @@ def attn_backward_on_device(
     if dout is None:
         dout = torch.zeros_like(out)
     dq, dk, dv, dsink, dcaptures = new_gradients(q, k, v, sink, captures)
-    kernel = _kernels.backward(dlse is not None, *geometry)
+    kernel = _kernels.find(text.attn_grad, (("dlse", dlse is not None),), *geometry)
     first = [dout, q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k]
     if dlse is not None:
         first.append(dlse)
@@ -150,16 +152,54 @@ def attn_jvp_on_device(
         q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale, score, seqused_q, q_offset,
         chunk,
     )  # fmt: skip
+    first = [q, k, v, tq, tk, tv, cu_seqlens_q, cu_seqlens_k]
+    operands = _operands_with_tangents(
+        first, seqused_q, seqused_k, q_offset, sink, tsink, captures, tcaptures
+    )
+    results = *new_results(q, v), *new_results(q, v)
+    kernel = _kernels.find(text.attn_jvp, (("wrt_captures", bool(tcaptures)),), *geometry)
+    kernel([*operands, *results])
+    return results
+
+
+def _operands_with_tangents(
+    first, seqused_q, seqused_k, q_offset, sink, tsink, captures, tcaptures
+):  # fmt: skip
+    """As _operands."""
     if (tsink is not None and sink is None) or len(tcaptures or ()) not in (0, len(captures or ())):
         raise ValueError("expected tangents of operands that are there")  # check has the words
-    first = [q, k, v, tq, tk, tv, cu_seqlens_q, cu_seqlens_k]
     operands = _operands(first, seqused_q, seqused_k, q_offset, sink, None)
     if sink is not None:
         operands.append(torch.zeros_like(sink) if tsink is None else tsink)
     operands += [x.resolve_neg() for x in (*(captures or ()), *(tcaptures or ()))]
-    results = *new_results(q, v), *new_results(q, v)
-    _kernels.tangents(bool(tcaptures), *geometry)([*operands, *results])
-    return results
+    return operands
+
+
+@_explained(attn_jvp_backward)
+def attn_jvp_backward_on_device(
+    dtout, dtlse, dout, dlse, q, k, v, tq, tk, tv, out, lse, tout, tlse, cu_seqlens_q,
+    cu_seqlens_k, seqused_k=None, sink=None, left=-1, right=-1, scale=None, score="",
+    captures=None, seqused_q=None, q_offset=None, chunk=None, tsink=None, tcaptures=None,
+):  # fmt: skip
+    geometry = _geometry(
+        q, k, v, cu_seqlens_q, seqused_k, sink, left, right, scale, score, seqused_q, q_offset,
+        chunk,
+    )  # fmt: skip
+    if dtout is None:
+        dtout = torch.zeros_like(out)
+    if captures and not tcaptures:
+        tcaptures = [torch.zeros_like(capture) for capture in captures]
+    optional = {"dtlse": dtlse, "dout": dout, "dlse": dlse}
+    first = [dtout, q, k, v, tq, tk, tv, out, lse, tout, tlse, cu_seqlens_q, cu_seqlens_k]
+    first += [x for x in optional.values() if x is not None]
+    operands = _operands_with_tangents(
+        first, seqused_q, seqused_k, q_offset, sink, tsink, captures, tcaptures
+    )
+    dq, dk, dv, dsink, dcaptures = new_gradients(q, k, v, sink, captures)
+    results = (dq, dk, dv) if sink is None else (dq, dk, dv, dsink)
+    more = tuple((name, x is not None) for name, x in optional.items())
+    _kernels.find(text.attn_jvp_grad, more, *geometry)([*operands, *results, *dcaptures])
+    return dq, dk, dv, dsink, dcaptures
 
 
 for _device in ("CPU", "CUDA"):
@@ -167,3 +207,4 @@ for _device in ("CPU", "CUDA"):
     library.impl("attn_out", attn_out_on_device, _device)
     library.impl("attn_backward", attn_backward_on_device, _device)
     library.impl("attn_jvp", attn_jvp_on_device, _device)
+    library.impl("attn_jvp_backward", attn_jvp_backward_on_device, _device)

@@ -3,7 +3,9 @@
 import torch
 
 from ._checks import check
-from ._operators import attn, attn_backward, attn_jvp, attn_out, library, name_arguments
+from ._operators import (
+    attn, attn_backward, attn_jvp, attn_jvp_backward, attn_out, library, name_arguments,
+)  # fmt: skip
 from ._results import new_gradients, new_lse, new_results
 
 
@@ -34,3 +36,10 @@ def attn_jvp_fake(*arguments, **options):
     check(named)
     q, v = named["q"], named["v"]
     return *new_results(q, v), *new_results(q, v)
+
+
+@torch.library.register_fake("varlen::attn_jvp_backward", lib=library)
+def attn_jvp_backward_fake(*arguments, **options):
+    named = name_arguments(attn_jvp_backward, arguments, options)
+    check(named)
+    return new_gradients(*(named[name] for name in ("q", "k", "v", "sink", "captures")))

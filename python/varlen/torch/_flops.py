@@ -5,7 +5,9 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch._subclasses.functional_tensor import FunctionalTensor
 from torch.utils.flop_counter import register_flop_formula
 
-from ._operators import attn, attn_backward, attn_jvp, attn_out, name_arguments
+from ._operators import (
+    attn, attn_backward, attn_jvp, attn_jvp_backward, attn_out, name_arguments,
+)  # fmt: skip
 
 
 def count_pairs(queries, keys, offset, window):
@@ -84,12 +86,19 @@ def _count(named, qk_products, pv_products):
 
 
 # Products of the gradients: scores once more, and dq and dk; dv, and the gradient of weights. Of
-# the tangents beside scores and out: those of q and of k; of weights and of v.
+# the tangents beside scores and out: those of q and of k; of weights and of v. Of their gradients:
+# scores with their tangents, and two products for each of dq and dk; dv, and the gradients of
+# weights and of their tangents, and with a dout one product more for each of the last two.
 for _op, _products in (
-    (attn, (1, 1)), (attn_out, (1, 1)), (attn_backward, (3, 2)), (attn_jvp, (3, 3))
+    (attn, (1, 1)), (attn_out, (1, 1)), (attn_backward, (3, 2)), (attn_jvp, (3, 3)),
+    (attn_jvp_backward, (7, 3)),
 ):  # fmt: skip
 
     def _formula(*arguments, op=_op, products=_products, out_val=None, **options):
-        return _count(name_arguments(op, arguments, options), *products)
+        named = name_arguments(op, arguments, options)
+        of_keys, of_values = products
+        if op is attn_jvp_backward and named["dout"] is not None:
+            of_values += 2
+        return _count(named, of_keys, of_values)
 
     register_flop_formula(_op._overloadpacket, get_raw=True)(_formula)

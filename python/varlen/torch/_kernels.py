@@ -10,7 +10,7 @@ import functools
 
 import torch
 
-from .. import _arrays, _library, text
+from .. import _arrays, _library
 from .._attention import _compile
 
 NAMES = {
@@ -24,51 +24,19 @@ NAMES = {
 
 
 @functools.cache
-def forward(
-    dtype, index, heads, kv_heads, head_dim, v_head_dim, left, right, scale, seqused_k, sink,
-    score, seqused_q, q_offset, chunk, page,
-):  # fmt: skip
-    """The kernel of q, k, v, cu_seqlens_q, cu_seqlens_k[, seqused_q][, seqused_k][, q_offset]
-    [, sink], captures, out, lse. `index` is the dtype of cu_seqlens; the names of optional
-    operands say whether there is one; `score` is one, or None; `chunk` is the size
-    of chunks, or None; `page` is the rows of a page, or None: keys in pages have no
-    cu_seqlens_k, and a block_table behind captures."""
-    return Kernel(
-        text.attn, dtype, index, heads=heads, kv_heads=kv_heads, head_dim=head_dim,
-        v_head_dim=v_head_dim, window=(left, right) if chunk is None else chunk, scale=scale,
-        seqused_q=seqused_q, seqused_k=seqused_k, q_offset=q_offset, sink=sink,
-        score=score, page=page,
-    )  # fmt: skip
-
-
-@functools.cache
-def backward(
-    has_dlse, dtype, index, heads, kv_heads, head_dim, v_head_dim, left, right, scale,
+def find(
+    module, more, dtype, index, heads, kv_heads, head_dim, v_head_dim, left, right, scale,
     seqused_k, sink, score, seqused_q, q_offset, chunk,
 ):  # fmt: skip
-    """The kernel of dout, q, k, v, out, lse, cu_seqlens_q, cu_seqlens_k[, dlse]
-    [, seqused_q][, seqused_k][, q_offset][, sink], captures, dq, dk, dv[, dsink], gradients of
-    captures."""
+    """The kernel of one of the functions of `text`, `module`: of its operands and results, in
+    its order. `index` is the dtype of cu_seqlens; the names of optional operands say whether
+    there is one; `score` is one, or None; `chunk` is the size of chunks, or None; `more` are
+    pairs of the name and the value of an option that not all modules have."""
     return Kernel(
-        text.attn_grad, dtype, index, heads=heads, kv_heads=kv_heads, head_dim=head_dim,
-        v_head_dim=v_head_dim, window=(left, right) if chunk is None else chunk, scale=scale,
-        seqused_q=seqused_q, seqused_k=seqused_k, q_offset=q_offset, sink=sink, dlse=has_dlse,
-        score=score,
-    )  # fmt: skip
-
-
-@functools.cache
-def tangents(
-    has_tcaptures, dtype, index, heads, kv_heads, head_dim, v_head_dim, left, right, scale,
-    seqused_k, sink, score, seqused_q, q_offset, chunk,
-):  # fmt: skip
-    """The kernel of q, k, v, tq, tk, tv, cu_seqlens_q, cu_seqlens_k[, seqused_q][, seqused_k]
-    [, q_offset][, sink, tsink], captures[, tangents of captures], out, lse, tout, tlse."""
-    return Kernel(
-        text.attn_jvp, dtype, index, heads=heads, kv_heads=kv_heads, head_dim=head_dim,
+        module, dtype, index, heads=heads, kv_heads=kv_heads, head_dim=head_dim,
         v_head_dim=v_head_dim, window=(left, right) if chunk is None else chunk, scale=scale,
         seqused_q=seqused_q, seqused_k=seqused_k, q_offset=q_offset, sink=sink, score=score,
-        wrt_captures=has_tcaptures,
+        **dict(more),
     )  # fmt: skip
 
 

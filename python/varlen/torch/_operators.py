@@ -28,6 +28,11 @@ for _schema in (
     f"attn_jvp({_INPUTS}Tensor tq, Tensor tk, Tensor tv, Tensor cu_seqlens_q, "
     f"Tensor cu_seqlens_k, {_OPTIONS}, Tensor? tsink=None, Tensor[]? tcaptures=None) "
     "-> (Tensor out, Tensor lse, Tensor tout, Tensor tlse)",
+    f"attn_jvp_backward(Tensor? dtout, Tensor? dtlse, Tensor? dout, Tensor? dlse, {_INPUTS}"
+    "Tensor tq, Tensor tk, Tensor tv, Tensor out, Tensor lse, Tensor tout, Tensor tlse, "
+    f"Tensor cu_seqlens_q, Tensor cu_seqlens_k, {_OPTIONS}, Tensor? tsink=None, "
+    "Tensor[]? tcaptures=None) "
+    "-> (Tensor dq, Tensor dk, Tensor dv, Tensor dsink, Tensor[] dcaptures)",
 ):
     # Strides of results follow from those of q, k and v.
     _tags = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides)
@@ -37,13 +42,14 @@ attn = torch.ops.varlen.attn.default
 attn_out = torch.ops.varlen.attn_out.default
 attn_backward = torch.ops.varlen.attn_backward.default
 attn_jvp = torch.ops.varlen.attn_jvp.default
+attn_jvp_backward = torch.ops.varlen.attn_jvp_backward.default
 
 _DEFAULTS = {
     op: {
         argument.name: argument.default_value if argument.has_default_value() else None
         for argument in op._schema.arguments
     }
-    for op in (attn, attn_out, attn_backward, attn_jvp)
+    for op in (attn, attn_out, attn_backward, attn_jvp, attn_jvp_backward)
 }
 
 
@@ -52,6 +58,11 @@ def name_arguments(op, arguments, options=None):
     others."""
     names = _DEFAULTS[op]
     return names | dict(zip(names, arguments)) | (options or {})
+
+
+def call(op, named):
+    """Calls the operator with those of the arguments by name that it has."""
+    return op(*(named.get(name, default) for name, default in _DEFAULTS[op].items()))
 
 
 def name_tensors(named):

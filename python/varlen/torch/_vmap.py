@@ -17,10 +17,13 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 from .._axes import HEADS, ROWS, SEQUENCES, find_axes
 from ._checks import check
 from ._operators import (
-    attn, attn_backward, attn_jvp, attn_out, library, name_arguments, name_tensors,
+    attn, attn_backward, attn_jvp, attn_jvp_backward, attn_out, library, name_arguments,
+    name_tensors,
 )  # fmt: skip
 from ._results import new_gradients, new_results
 
+# Whose results are gradients.
+_BACKWARD = (attn_backward, attn_jvp_backward)
 _LARGEST_INT32 = torch.iinfo(torch.int32).max
 
 
@@ -47,7 +50,7 @@ class _Batch:
         if not self.size:
             return self._list(self._make_empty())
         of_heads = [name for name in self._tensors if self._is_of_heads_alone(name)]
-        if self._op is not attn_backward:
+        if self._op not in _BACKWARD:
             of_heads = self.batched.intersection(of_heads)
         if "block_table" in self._tensors:
             attend = self._attend_one_by_one
@@ -111,7 +114,7 @@ class _Batch:
         return self._name_results(self._op(*self._name(tensors).values()))
 
     def _name_results(self, results):
-        if self._op is not attn_backward:
+        if self._op not in _BACKWARD:
             return dict(zip(("out", "lse", "tout", "tlse"), results))
         *first, dcaptures = results
         named = dict(zip(("dq", "dk", "dv", "dsink"), first))
@@ -121,7 +124,7 @@ class _Batch:
 
     def _list(self, results):
         """Results (tensor, dimension) by name as the operator returns them."""
-        if self._op is not attn_backward:
+        if self._op not in _BACKWARD:
             return tuple(zip(*results.values()))
         q = self._tensors["q"]
         no_sink = q.new_empty(0), None
@@ -266,4 +269,5 @@ def _register(op, rule):
 _register(attn, functools.partial(_batch, attn))
 _register(attn_backward, functools.partial(_batch, attn_backward))
 _register(attn_jvp, functools.partial(_batch, attn_jvp))
+_register(attn_jvp_backward, functools.partial(_batch, attn_jvp_backward))
 _register(attn_out, _batch_out)
