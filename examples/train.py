@@ -117,8 +117,8 @@ def check_isolation(module, parameters, batch):
     return bool(same[~inside].all() and not same[inside & (batch["weights"] > 0)].any())
 
 
-def train_torch(parameters, batches):
-    """The same in PyTorch; returns the loss of each step, and the seconds of all."""
+def make_torch_loss():
+    """@loss in PyTorch, of the vector of parameters and a batch."""
     import torch
     from torch.nn import functional as F
 
@@ -163,6 +163,14 @@ def train_torch(parameters, batches):
         losses = F.cross_entropy(logits, torch.from_numpy(batch["targets"]).long(), reduction="none")
         return (losses * torch.from_numpy(batch["weights"])).sum()
 
+    return loss
+
+
+def train_torch(parameters, batches):
+    """The same in PyTorch; returns the loss of each step, and the seconds of all."""
+    import torch
+
+    loss = make_torch_loss()
     vector = torch.from_numpy(parameters.copy()).requires_grad_()
     optimizer = torch.optim.Adam([vector], lr=RATE, betas=BETAS, eps=1e-8)
     values, begin = [], time.perf_counter()
