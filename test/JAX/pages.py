@@ -82,6 +82,7 @@ raises(
 for kind, words, changed in (
     (ValueError, "cu_seqlens_k: expected None beside a block_table", {"cu_seqlens_k": cu_k}),
     (ValueError, "expected seqused_k with a block_table, got none", {"seqused_k": None}),
+    (TypeError, "cu_seqlens_q: expected an array, or what jax.numpy.asarray makes one of, got None", {"cu_seqlens_q": None}),
     (ValueError, "k: expected an array of rank 4 (pages, rows, heads, head_dim)", {"k": packed[0]}),
     (ValueError, f"v has 3 pages: expected {len(pools[0])}, as many as k", {"v": pools[1][:3]}),
     (ValueError, "expected k and v to have the same rows in a page, got 16 and 15", {"v": pools[1][:, 1:]}),
@@ -90,5 +91,5 @@ for kind, words, changed in (
     (jax.errors.JaxRuntimeError, "block_table[0, 0] = -1: expected 0 to", {"block_table": jnp.full_like(table, -1)}),
     (jax.errors.JaxRuntimeError, "seqused_k[0] = 10000: expected 0 to", {"seqused_k": used + 9995}),
 ):  # fmt: skip
-    arguments = {"k": pools[0], "v": pools[1], **given, **changed}
-    raises(kind, words, lambda: jax.block_until_ready(varlen_attn(q, cu_seqlens_q=cu_q, **arguments)))
+    arguments = {"k": pools[0], "v": pools[1], "cu_seqlens_q": cu_q, **given, **changed}
+    raises(kind, words, lambda: jax.block_until_ready(varlen_attn(q, **arguments)))

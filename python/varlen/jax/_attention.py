@@ -114,7 +114,7 @@ def varlen_attn(
     if block_table is not None:
         if cu_seqlens_k is not None:
             raise ValueError("cu_seqlens_k: expected None beside a block_table")
-        del given["cu_seqlens_k"]
+        given.pop("cu_seqlens_k", None)
         given["block_table"] = block_table
     given = {
         name: x if isinstance(x, jax.Array) else as_array(name, x) for name, x in given.items()
