@@ -206,6 +206,24 @@ static LogicalResult freeHeapAlloc(memref::AllocOp alloc) {
       "region, as memory would grow with each tile, got none");
 }
 
+/// Allocates before an scf.if what a branch of it allocates and yields, if
+/// nothing frees it: the branch runs once, so that the region around it may own
+/// the buffer.
+static void hoistYieldedAllocs(Region &body) {
+  SmallVector<memref::AllocOp> allocs;
+  body.walk([&](memref::AllocOp alloc) { allocs.push_back(alloc); });
+  for (memref::AllocOp alloc : allocs)
+    while (auto branches = dyn_cast<scf::IfOp>(alloc->getParentOp())) {
+      SmallVector<memref::DeallocOp> deallocs;
+      bool isFixed = llvm::any_of(alloc.getDynamicSizes(), [&](Value size) {
+        return branches->isAncestor(size.getParentRegion()->getParentOp());
+      });
+      if (isFixed || isLocal(alloc, deallocs) || isFreed(alloc))
+        break;
+      alloc->moveBefore(branches);
+    }
+}
+
 /// Decides which buffers of the body live in the workspace and removes their
 /// deallocations. Buffers of static size come first. All sizes that are known
 /// are within what 64 bits count.
@@ -215,6 +233,7 @@ FailureOr<SmallVector<Slice>> Outliner::planWorkspace(scf::ForallOp forall) {
   SmallVector<Slice> slices, dynamicSlices;
   // Rounded up, so that offsets are within it, too.
   uint64_t total = 0;
+  hoistYieldedAllocs(body);
   WalkResult result = body.walk([&](memref::AllocOp alloc) {
     MemRefType type = alloc.getType();
     StringRef reason;

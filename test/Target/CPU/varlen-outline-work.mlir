@@ -183,6 +183,33 @@ func.func @chosen(%x: memref<8x4xf32>, %n: index, %c: i1) {
 
 // -----
 
+// What branches allocate and yield is in the workspace, too, each a slice of its own.
+// CHECK-LABEL: func private @branches_work_0
+// CHECK: memref.view
+// CHECK: memref.view
+// CHECK: scf.for
+// CHECK-NOT: memref.alloc
+func.func @branches(%n: index, %c: i1) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.forall (%i) in (%n) {
+    scf.for %j = %c0 to %n step %c1 {
+      %r = scf.if %c -> memref<8x4xf32> {
+        %0 = memref.alloc() : memref<8x4xf32>
+        "test.use"(%0) : (memref<8x4xf32>) -> ()
+        scf.yield %0 : memref<8x4xf32>
+      } else {
+        %1 = memref.alloc() : memref<8x4xf32>
+        scf.yield %1 : memref<8x4xf32>
+      }
+      "test.use"(%r) : (memref<8x4xf32>) -> ()
+    }
+  }
+  return
+}
+
+// -----
+
 // A loop of another producer.
 // CHECK-LABEL: func @other
 // CHECK: scf.forall

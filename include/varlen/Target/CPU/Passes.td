@@ -260,7 +260,7 @@ def VarlenOutlineWork : Pass<"varlen-outline-work", "::mlir::ModuleOp"> {
     *Guarantees*: what the body used of its surroundings arrives through a
     struct on the caller's stack; constants are copied instead. A buffer that is
     allocated in the body, of a size known before the loop (and not carried out
-    of the region it is allocated in), is a slice of the workspace, 64-byte
+    of the region it is allocated in, but from a branch of an scf.if), is a slice of the workspace, 64-byte
     aligned and apart from all others; its deallocation is gone. A workspace of
     more than 2^62 bytes, also where 64 bits do not count them, is one of 2^62,
     for which the runtime finds no memory. Other allocations stay, with a remark, and
