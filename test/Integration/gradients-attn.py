@@ -98,15 +98,18 @@ for name, kind in CASES.items():
     text += body
     first[name] = inputs
     second[f"{name}_vjp"] = inputs + cotangents
-    tangents = [rng.standard_normal(x.shape) for x in inputs if x.dtype == np.float64]
-    of_tangents[f"{name}_jvp"] = inputs + tangents
+    # Rows without keys, a sink, a table and a factor.
+    if name in ("causal_short", "sink", "t5_bias", "dropped"):
+        tangents = [rng.standard_normal(x.shape) for x in inputs if x.dtype == np.float64]
+        of_tangents[f"{name}_jvp"] = inputs + tangents
 
 gradients.check(text, first)
 # By everything, the cotangents too: that is the second derivative and, in the part
 # by the cotangents, the forward mode.
 once = gradients.differentiate(text, first)
 gradients.check(once, second)
-gradients.check(gradients.differentiate(text, first, "mode=forward"), of_tangents)
+forward = [name.removesuffix("_jvp") for name in of_tangents]
+gradients.check(gradients.differentiate(text, forward, "mode=forward"), of_tangents)
 
 # The forward mode by itself, element by element: the backward of the backward by
 # its cotangents.

@@ -106,12 +106,17 @@ SmallVector<Value> SoftmaxDecomposer::finish(const Softmax &softmax,
                 return toElement(b, value);
               });
 
-  // lse[i] = top[i] + log(sum[i]): -inf for a row without any weight
+  // lse[i] = top[i] + log(sum[i]), or -inf for a row without any weight:
+  // chosen, since log has no tangent there
   Value rowsLse = vectorOf(lse, sequence.qRow, sequence.qRows, head);
+  Value nothing = lowest();
   rowsLse = generic({top, sum}, rowsLse, {vector, vector, vector},
-                    [](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
-                      return arith::AddFOp::create(
+                    [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
+                      Value none = arith::CmpFOp::create(
+                          b, arith::CmpFPredicate::OEQ, args[1], zero);
+                      Value value = arith::AddFOp::create(
                           b, args[0], math::LogOp::create(b, args[1]));
+                      return arith::SelectOp::create(b, none, nothing, value);
                     });
 
   return {insertRows(rowsOut, out, sequence.qRow, sequence.qRows, head),

@@ -155,8 +155,8 @@ func.func @positions(%q: tensor<?x2x8xf32>, %cu: tensor<3xi64>, %offset: tensor<
 // CHECK:             scf.for %[[MEMBER:[a-z0-9_]+]] = {{.*}} -> (tensor<?x4x64xbf16>, tensor<?x64xf32>, tensor<?x32xf32>, tensor<4xf32>)
 // CHECK:               %[[H:[a-z0-9_]+]] = arith.addi
 // CHECK:               tensor.extract_slice %[[Q]][%{{.*}}, %[[H]], 0]
-// CHECK:               tensor.extract_slice %[[DOUT]][%{{.*}}, %[[H]], 0]
 // CHECK:               tensor.extract_slice %[[K]][%{{.*}}, %[[KV]], 0]
+// CHECK:               tensor.extract_slice %[[V]][%{{.*}}, %[[KV]], 0]
 // p, from lse
 // CHECK:               arith.mulf %{{.*}}, %[[SCALE]]
 // CHECK-NEXT:          arith.subf
@@ -166,6 +166,7 @@ func.func @positions(%q: tensor<?x2x8xf32>, %cu: tensor<3xi64>, %offset: tensor<
 // CHECK-NEXT:          arith.select
 // CHECK-NEXT:          math.exp
 // delta
+// CHECK:               tensor.extract_slice %[[DOUT]][%{{.*}}, %[[H]], 0]
 // CHECK:               arith.addf
 // CHECK:               arith.subf
 // ds

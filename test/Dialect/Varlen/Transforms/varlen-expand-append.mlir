@@ -28,7 +28,7 @@ func.func @pages(%k: memref<?x2x16xf32>, %v: memref<?x2x24xf32>, %cu: memref<?xi
 // -----
 
 // The first 10 numbers of a head are turned in f32, halves of them in pairs; 6 are copied.
-// CHECK: #[[TABLES:.*]] = affine_map<(d0, d1, d2) -> (d0, d2)>
+// CHECK: #[[$TABLES:.*]] = affine_map<(d0, d1, d2) -> (d0, d2)>
 // CHECK-LABEL: func @rotary(
 // CHECK-SAME: %[[K:[^:]*]]: memref<?x2x16xbf16>, %{{.*}}: memref<?x5xf32>, %[[KC:.*]]: memref<4x8x2x16xbf16>)
 // CHECK: varlen.append_runs %{{.*}}, %{{.*}} rows({{.*}}) pages({{.*}}) page_rows({{.*}}) positions(
@@ -39,7 +39,7 @@ func.func @pages(%k: memref<?x2x16xf32>, %v: memref<?x2x24xf32>, %cu: memref<?xi
 // CHECK: %[[SIN:.*]] = memref.subview %{{.*}}[%[[POSITION]], 0] [%[[ROWS]], 5] [1, 1]
 // CHECK: %[[X_AT:.*]] = memref.subview %[[KC]][%{{.*}}, %{{.*}}, 0, 0] [1, %[[ROWS]], 2, 5]
 // CHECK: %[[Y_AT:.*]] = memref.subview %[[KC]][%{{.*}}, %{{.*}}, 0, 5] [1, %[[ROWS]], 2, 5]
-// CHECK: linalg.generic {indexing_maps = [#{{[^,]*}}, #{{[^,]*}}, #[[TABLES]], #[[TABLES]], #{{[^,]*}}, #{{[^,]*}}], iterator_types
+// CHECK: linalg.generic {indexing_maps = [#{{[^,]*}}, #{{[^,]*}}, #[[$TABLES]], #[[$TABLES]], #{{[^,]*}}, #{{[^,]*}}], iterator_types
 // CHECK-SAME: ins(%[[X]], %[[Y]], %[[COS]], %[[SIN]] :
 // CHECK-SAME: outs(%[[X_AT]], %[[Y_AT]] :
 // CHECK: ^bb0(%[[XB:.*]]: bf16, %[[YB:.*]]: bf16, %[[C:.*]]: f32, %[[S:.*]]: f32, %{{.*}}: bf16, %{{.*}}: bf16):
