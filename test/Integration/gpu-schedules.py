@@ -90,11 +90,14 @@ COUNTED = {"sm_80": "mma", "sm_90a": "wgmma"}
 
 
 def sample(cases):
-    """A mask for each of the rest, on chips whose machine code is counted; pages of 16 rows."""
+    """A mask for each of the rest, on chips whose machine code is counted, with the head sizes
+    that users have most; pages of 16 rows."""
     kept = {}
     for case in cases:
         text, dtype, chip, d, _ = case
         is_paged = text not in (FORWARD, GRADIENTS)
+        if d not in ((128,) if is_paged else (64, 128, 256)):
+            continue
         if chip in COUNTED and (not is_paged or "?x16x4x" in text):
             kept.setdefault((text, dtype, chip, d), case)
     return list(kept.values())

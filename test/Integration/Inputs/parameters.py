@@ -386,8 +386,9 @@ def mask_kind(group):
 
 
 def _cells(group):
-    """What a sample has of a group: every pair of these that occurs in the lists. A score or
-    a head size is compiled alike for both 16-bit types, but for conversions of elements."""
+    """What a sample has of a group: every pair of these that occurs in the lists. All but
+    conversions of elements is compiled alike for both 16-bit types, and head sizes for both
+    wide ones."""
     width = "16-bit" if is_narrow(group) else group.dtype
     heads = "mha" if group.heads == group.kv_heads else "mqa" if group.kv_heads == 1 else "gqa"
     by_type = {
@@ -396,9 +397,10 @@ def _cells(group):
         "sink": group.sink, "static": group.static, "index": group.index,
         "scale": group.scale,
     }  # fmt: skip
-    yield from ((group.dtype, name, value) for name, value in by_type.items())
+    yield from ((width, name, value) for name, value in by_type.items())
+    yield group.dtype, group.suite
     yield "score", is_narrow(group), group.score
-    yield "sizes", width, group.d, group.dv
+    yield "sizes", is_narrow(group), group.d, group.dv
 
 
 def _take(rng, groups, every=3):
