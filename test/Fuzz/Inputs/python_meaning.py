@@ -14,6 +14,8 @@ SEQUENCES = ("seqused_q", "seqused_k", "q_offset")
 # How large logits may be so that rounding leaves something of their weights.
 MAX_LOGIT = 60.0
 TOLERANCE = {"f64": 1e-11, "f32": 2e-5, "bf16": 2e-2, "f16": 3e-3}
+# By how much of a number a type rounds it, at most.
+UNIT = {"bf16": 2.0**-8, "f16": 2.0**-11}
 
 
 @dataclasses.dataclass
@@ -194,6 +196,16 @@ def golden(call, differentiate):
         products = np.abs(np.asarray(call.dout, np.float64) * wanted["out"]).sum(-1)
         largest = np.where(np.isfinite(products), products, 0).max(initial=0)
         allowed["dsink"] = max(allowed["dsink"], TOLERANCE[call.element] * largest)
+    if "dq" in wanted and call.element in UNIT:
+        # As above, the sum of a row is off by what rounding of out makes of its products.
+        squares = np.square(np.asarray(call.dout, np.float64) * wanted["out"]).sum(-1)
+        sums = UNIT[call.element] * np.sqrt(np.where(np.isfinite(squares), squares, 0).max(initial=0))
+        scale = options.get("scale")
+        scale = first[0].shape[-1] ** -0.5 if scale is None else scale
+        for name, other in (("dq", first[1]), ("dk", first[0])):
+            numbers = np.abs(np.asarray(other, np.float64))
+            largest = np.where(np.isfinite(numbers), numbers, 0).max(initial=0)
+            allowed[name] = max(allowed[name], abs(scale) * sums * largest)
     return wanted, allowed
 
 
