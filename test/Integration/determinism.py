@@ -207,6 +207,17 @@ def compare(group, comparisons, kind):
         comparisons.check(f"{label}: 3 threads", again, batch)
 
 
+def judge(group, comparisons, kind):
+    """As `compare`, and results beside golden ones."""
+    inputs = kind.make_inputs(group)
+    outputs = varlen.run(kind.module_text(group), inputs, device=harness.device)
+    comparisons.made += 1
+    for problem in kind.judge(group, inputs, outputs):
+        comparisons.failed += 1
+        print(f"FAIL {group.label}: {problem}", flush=True)
+    compare(group, comparisons, kind)
+
+
 def report(cases, compare_case):
     """Compares each (group, kind), says what failed, and returns the status of a process."""
     comparisons = Comparisons()

@@ -22,7 +22,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "test/Integration/Inputs"), str(ROOT / "python")]
 
 import harness
-import varlen
 from parameters import CAUSAL, FULL, Group, Sequence
 
 determinism = importlib.import_module("determinism")
@@ -59,6 +58,7 @@ class Kind:
 
     __name__ = "parts"
     make_inputs = staticmethod(harness.make_inputs)
+    judge = staticmethod(harness.judge)
 
     def __init__(self, chip):
         self.chip = chip
@@ -72,17 +72,6 @@ class Kind:
         )
 
 
-def check(group, comparisons, kind):
-    """Compares results with golden ones, and their bits with each other."""
-    inputs = kind.make_inputs(group)
-    outputs = varlen.run(kind.module_text(group), inputs, device=harness.device)
-    comparisons.made += 1
-    for problem in harness.judge(group, inputs, outputs):
-        comparisons.failed += 1
-        print(f"FAIL {group.label}: {problem}", flush=True)
-    determinism.compare(group, comparisons, kind)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", default=ROOT / "build", type=pathlib.Path)
@@ -91,7 +80,7 @@ def main():
     os.environ["VARLEN_BUILD"] = str(arguments.build.resolve())
     harness.device = f"sim:{arguments.chip}"
     kind = Kind(arguments.chip)
-    return determinism.report([(group, kind) for group in GROUPS], check)
+    return determinism.report([(group, kind) for group in GROUPS], determinism.judge)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,6 @@ sys.path[:0] = [str(ROOT / "test/Integration/Inputs"), str(ROOT / "python")]
 
 import attn_gradients
 import harness
-import varlen
 from parameters import CAUSAL, FULL, Group, Sequence
 
 determinism = importlib.import_module("determinism")
@@ -89,17 +88,6 @@ WORK = [
 ]  # fmt: skip
 
 
-def check(group, comparisons, kind):
-    """Compares results with golden ones, and their bits with each other."""
-    inputs = kind.make_inputs(group)
-    outputs = varlen.run(kind.module_text(group), inputs, device=harness.device)
-    comparisons.made += 1
-    for problem in kind.judge(group, inputs, outputs):
-        comparisons.failed += 1
-        print(f"FAIL {group.label}: {problem}", flush=True)
-    determinism.compare(group, comparisons, kind)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", default=ROOT / "build", type=pathlib.Path)
@@ -111,7 +99,7 @@ def main():
     work = WORK if arguments.all else WORK[:2]
     if arguments.only is not None:
         work = [WORK[arguments.only]]
-    return determinism.report(work, check)
+    return determinism.report(work, determinism.judge)
 
 
 if __name__ == "__main__":
