@@ -3,7 +3,7 @@
 is wrong is said in the same words on every device."""
 
 import torch
-from device import HAS_F64, ON_CUDA, settle
+from device import HAS_F64, IS_FAKE, ON_CUDA, settle
 from packed import fails, offsets
 from paged import to_pages
 from torch.nn.attention import activate_flash_attention_impl, restore_flash_attention_impl
@@ -227,10 +227,13 @@ for changes, words, is_seen in (
 for kind, changes, words in (
     (TypeError, {"block_table": [[0]]}, "block_table: expected a torch.Tensor, got a list"),
     (TypeError, {"seqused_k": [1]}, "seqused_k: expected a torch.Tensor, got a list"),
-    (ValueError, {"block_table": table.to_sparse()}, "block_table: expected a dense tensor, got one of layout"),
     (ValueError, {"enable_gqa": False}, "but got Hq=6 and Hkv=2"),
 ):
     fails(kind, words, lambda c=changes: varlen_attn(q, pages_k, pages_v, cu_q, None, **given | c))
+if not IS_FAKE:  # It has no sparse tensors.
+    sparse = given | {"block_table": table.to_sparse()}
+    words = "block_table: expected a dense tensor, got one of layout"
+    fails(ValueError, words, lambda: varlen_attn(q, pages_k, pages_v, cu_q, None, **sparse))
 fails(
     ValueError,
     "expected query of rank 3 (rows, heads, head_dim), and key, value of rank 4 (pages, rows, heads, head_dim), got shapes query (45, 6, 24), key (",

@@ -79,8 +79,9 @@ def _find_forward(
     else:
         _, page, *_ = k.shape
     # check has the words.
-    if (cu_seqlens_k is None) != (page is not None) or (page is not None and seqused_k is None):
-        raise ValueError("expected cu_seqlens_k, or seqused_k and a block_table")
+    is_paged = page is not None
+    if (cu_seqlens_k is None) != is_paged or (is_paged and (seqused_k is None or not page)):
+        raise ValueError("expected cu_seqlens_k, or seqused_k and a block_table of pages with rows")
     operands = _operands(first, seqused_q, seqused_k, q_offset, sink, captures)
     if block_table is not None:
         operands.append(block_table)
