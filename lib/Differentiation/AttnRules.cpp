@@ -56,6 +56,29 @@ static OfInputs getGradients(AttentionOpInterface gradient) {
           SmallVector<Value>(ArrayRef(results).take_back(ofCaptures))};
 }
 
+/// What `function` makes of each of them.
+static OfInputs map(OfInputs values,
+                    llvm::function_ref<Value(Value)> function) {
+  for (Value *value : {&values.q, &values.k, &values.v, &values.sink})
+    *value = *value ? function(*value) : Value();
+  for (Value &capture : values.captures)
+    capture = function(capture);
+  return values;
+}
+
+/// Calls `function` with each of the ones and its counterpart of the others,
+/// which may have a sink more.
+static void forEachPair(const OfInputs &ones, const OfInputs &others,
+                        llvm::function_ref<void(Value, Value)> function) {
+  function(ones.q, others.q);
+  function(ones.k, others.k);
+  function(ones.v, others.v);
+  if (ones.sink)
+    function(ones.sink, others.sink);
+  for (auto [one, other] : llvm::zip_equal(ones.captures, others.captures))
+    function(one, other);
+}
+
 /// The captures, by number, of which that holds.
 static SmallVector<int64_t>
 filterCaptures(AttentionOpInterface op,
@@ -114,19 +137,20 @@ static LogicalResult verifyDerivative(AttentionOpInterface op, StringRef kind,
 /// Adds to the cotangents of `operands` the results of `gradient`.
 static void accumulate(VJPBuilder &b, const OfInputs &operands,
                        AttentionOpInterface gradient) {
-  OfInputs gradients = getGradients(gradient);
-  auto add = [&](Value operand, Value cotangent) {
-    b.accumulate(operand, getLike(b, cotangent, operand));
-  };
-  add(operands.q, gradients.q);
-  add(operands.k, gradients.k);
-  add(operands.v, gradients.v);
-  // Tangents may be without that of the sink.
-  if (operands.sink)
-    add(operands.sink, gradients.sink);
-  for (auto [operand, cotangent] :
-       llvm::zip_equal(operands.captures, gradients.captures))
-    add(operand, cotangent);
+  // Where operands are tangents, there may be none of the sink.
+  forEachPair(operands, getGradients(gradient),
+              [&](Value operand, Value cotangent) {
+                b.accumulate(operand, getLike(b, cotangent, operand));
+              });
+}
+
+/// Each of `values`, or zeros for null, as one of the type of its counterpart.
+static SmallVector<Value> getAllLike(DerivativeBuilder &b,
+                                     ArrayRef<Value> values,
+                                     ArrayRef<Value> likes) {
+  return llvm::map_to_vector(llvm::zip_equal(values, likes), [&](auto pair) {
+    return getLike(b, std::get<0>(pair), std::get<1>(pair));
+  });
 }
 
 /// The attention of `op` with its tangents along `tangents`, zeros in place of
@@ -135,10 +159,8 @@ static AttnJVPOp createJVP(AttentionOpInterface op, DerivativeBuilder &b,
                            const OfInputs &tangents,
                            ArrayRef<int64_t> captures) {
   OfInputs operands = getInputs(op, captures);
-  SmallVector<Value> ofCaptures;
-  for (auto [tangent, capture] :
-       llvm::zip_equal(tangents.captures, operands.captures))
-    ofCaptures.push_back(getLike(b, tangent, capture));
+  SmallVector<Value> ofCaptures =
+      getAllLike(b, tangents.captures, operands.captures);
   return AttnJVPOp::create(b, op, getLike(b, tangents.q, operands.q),
                            getLike(b, tangents.k, operands.k),
                            getLike(b, tangents.v, operands.v), tangents.sink,
@@ -147,12 +169,8 @@ static AttnJVPOp createJVP(AttentionOpInterface op, DerivativeBuilder &b,
 
 static OfInputs getTangents(AttentionOpInterface op, JVPBuilder &b,
                             ArrayRef<int64_t> captures) {
-  OfInputs of = getInputs(op, captures);
-  for (Value *value : {&of.q, &of.k, &of.v, &of.sink})
-    *value = *value ? b.getTangent(*value) : Value();
-  for (Value &capture : of.captures)
-    capture = b.getTangent(capture);
-  return of;
+  return map(getInputs(op, captures),
+             [&](Value operand) { return b.getTangent(operand); });
 }
 
 namespace mlir::varlen {
@@ -201,11 +219,8 @@ static LogicalResult pushAttentionForward(AttentionOpInterface op,
 template <typename GradOp>
 static LogicalResult pullBackGradient(GradOp op, VJPBuilder &b) {
   auto attn = cast<AttentionOpInterface>(op.getOperation());
-  OfInputs t = getGradients(attn);
-  for (Value *value : {&t.q, &t.k, &t.v, &t.sink})
-    *value = *value ? b.getCotangent(*value) : Value();
-  for (Value &capture : t.captures)
-    capture = b.getCotangent(capture);
+  OfInputs t = map(getGradients(attn),
+                   [&](Value gradient) { return b.getCotangent(gradient); });
   SmallVector<int64_t> captures =
       filterCaptures(attn, [&](int64_t number, Value capture) {
         return b.isVaried(capture) ||
@@ -254,20 +269,12 @@ static LogicalResult pushGradientForward(GradOp op, JVPBuilder &b) {
     copy.getDlseMutable().assign(tdlse ? ValueRange(tdlse) : ValueRange());
     gradient = cast<AttentionOpInterface>(copy.getOperation());
   }
-  OfInputs results = getGradients(attn), tangents = getGradients(gradient);
-  auto set = [&](Value result, Value tangent) {
+  OfInputs tangents = getGradients(gradient);
+  tangents.captures = findOfCaptures(
+      op.getWrtCaptures(), gradient.getWrtCaptures(), tangents.captures);
+  forEachPair(getGradients(attn), tangents, [&](Value result, Value tangent) {
     b.setTangent(result, getLike(b, tangent, result));
-  };
-  set(results.q, tangents.q);
-  set(results.k, tangents.k);
-  set(results.v, tangents.v);
-  if (results.sink)
-    set(results.sink, tangents.sink);
-  for (auto [result, tangent] : llvm::zip_equal(
-           results.captures,
-           findOfCaptures(op.getWrtCaptures(), gradient.getWrtCaptures(),
-                          tangents.captures)))
-    set(result, tangent);
+  });
   return success();
 }
 
@@ -306,14 +313,14 @@ static LogicalResult pullBackTangents(AttentionOpInterface op, VJPBuilder &b) {
                                   dlse, captures));
     return success();
   }
-  SmallVector<Value> ofCaptures;
-  for (auto [tangent, capture] :
-       llvm::zip_equal(findOfCaptures(captures, withTangent, tangents.captures),
-                       operands.captures))
-    ofCaptures.push_back(getLike(b, tangent, capture));
-  accumulate(b, operands,
-             AttnJVPGradOp::create(b, op, dtout, dtlse, dout, dlse, ofCaptures,
-                                   captures));
+  accumulate(
+      b, operands,
+      AttnJVPGradOp::create(
+          b, op, dtout, dtlse, dout, dlse,
+          getAllLike(b,
+                     findOfCaptures(captures, withTangent, tangents.captures),
+                     operands.captures),
+          captures));
   return success();
 }
 
