@@ -212,11 +212,8 @@ int64_t varlen_runtime::makeAppendRuns(const AppendRequest &request,
                                        varlen_append_run **runs,
                                        const Allocator &allocator) {
   *runs = nullptr;
-  if (request.indexBytes != 4 && request.indexBytes != 8) {
-    setError("cu_seqlens of %" PRId32 "-byte integers: expected 4 or 8",
-             request.indexBytes);
+  if (!checkIndexBytes(request.indexBytes))
     return -1;
-  }
   Append append = {
       {"cu_seqlens", request.cu, request.cuSize, request.indexBytes},
       {"seqused_k", request.used, request.usedSize, request.indexBytes},

@@ -46,6 +46,10 @@ private:
   int32_t bytes;
 };
 
+/// That integers of cu_seqlens have a size that they can have; if not, sets the
+/// error.
+bool checkIndexBytes(int32_t bytes);
+
 /// That the list is one of cu_seqlens, for `rows` rows of a tensor; if not,
 /// sets the error.
 bool checkCuSeqlens(const Integers &cu, int64_t rows, const char *rowsName);

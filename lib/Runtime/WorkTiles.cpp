@@ -55,6 +55,13 @@ static int64_t keysOf(const varlen_work_tile &tile) {
 // Checks
 //===----------------------------------------------------------------------===//
 
+bool varlen_runtime::checkIndexBytes(int32_t bytes) {
+  if (bytes == 4 || bytes == 8)
+    return true;
+  setError("cu_seqlens of %" PRId32 "-byte integers: expected 4 or 8", bytes);
+  return false;
+}
+
 bool varlen_runtime::checkCuSeqlens(const Integers &cu, int64_t rows,
                                     const char *rowsName) {
   if (cu.size < 1 || !cu) {
@@ -323,11 +330,8 @@ int64_t varlen_runtime::makeWorkTiles(const WorkTilesRequest &request,
                                       varlen_work_tile **tiles,
                                       const Allocator &allocator) {
   *tiles = nullptr;
-  if (request.indexBytes != 4 && request.indexBytes != 8) {
-    setError("cu_seqlens of %" PRId32 "-byte integers: expected 4 or 8",
-             request.indexBytes);
+  if (!checkIndexBytes(request.indexBytes))
     return -1;
-  }
   auto integers = [&](const char *name, const void *data, int64_t size) {
     return Integers(name, data, size, request.indexBytes);
   };
