@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from . import _library, text
-from ._arrays import Array, check_writable, describe, export_all, is_on_cuda
-from ._attention import _compile
-from ._options import as_flag, check_threads
+from ._arrays import Array, check_description, check_writable, describe, is_on_cuda
+from ._attention import _compile, call_frames
+from ._options import as_flag
 
 # Rank, extents by name and elements of operands, in their order: T is the type of k, I that of
 # cu_seqlens.
@@ -32,16 +30,8 @@ def _make_source(given, interleaved):
     types = {}
     for name, array in given.items():
         rank, extents, kind = _OPERANDS[name]
-        element, shape = describe(name, array)
-        if len(shape) != rank:
-            raise ValueError(
-                f"{name}: expected an array of rank {rank} ({extents}), got shape {shape}"
-            )
-        if element not in _ELEMENTS[kind]:
-            raise TypeError(
-                f"{name}: expected elements of {', '.join(_ELEMENTS[kind])}, got {element}"
-            )
-        types[name] = element, shape
+        types[name] = describe(name, array)
+        check_description(name, types[name], rank, extents, _ELEMENTS[kind])
     return text.append_function(types, interleaved=interleaved)
 
 
@@ -133,18 +123,4 @@ def _run(given, interleaved, num_threads):
         raise
     for name in ("k_cache", "v_cache"):
         check_writable(name, given[name])
-    frame: Any = frames.take()
-    try:
-        frame.options.num_threads = 0 if num_threads is None else check_threads(num_threads)
-        # The owners live until the call is over.
-        addresses, _owners = export_all(given.values())
-        frame.set_addresses(*addresses)
-        status = frame.call()
-        if status:
-            _library.raise_error(status)
-    except (BufferError, RuntimeError, TypeError, ValueError):
-        # Where types are wrong, this has more to say than the call.
-        _make_source(given, interleaved)
-        raise
-    finally:
-        frames.give_back(frame)
+    call_frames(frames, given.values(), num_threads, _make_source, given, interleaved)

@@ -90,7 +90,12 @@ def _export_numpy(array):
 def find_library(array):
     """The name of the package that the array's type is of, or for a user's own type the one
     that it derives from."""
-    names = [of.__module__.partition(".")[0] for of in type(array).__mro__]
+    return _find_library(type(array))
+
+
+@functools.cache
+def _find_library(array_type):
+    names = [of.__module__.partition(".")[0] for of in array_type.__mro__]
     return next((name for name in names if name in _LIBRARIES), names[0])
 
 
@@ -271,6 +276,17 @@ def describe(name, array):
     return read_description(name, Tensor.from_address(address), array)
 
 
+def check_description(name, description, rank, extents, elements):
+    """That the array has that rank, of those extents by name, and one of the elements."""
+    element, shape = description
+    if len(shape) != rank:
+        raise ValueError(
+            f"{name}: expected an array of rank {rank} ({extents}), got shape {shape}"
+        )
+    if element not in elements:
+        raise TypeError(f"{name}: expected elements of {', '.join(elements)}, got {element}")
+
+
 def read_description(name, tensor, array):
     """The Description of the array, of which this is the DLTensor."""
     element = ELEMENTS.get((tensor.code, tensor.bits))
@@ -308,12 +324,10 @@ _device_tests: dict[type, Any] = {}
 
 def _find_device_test(array):
     library = find_library(array)
-    if library == "torch" and not isinstance(array, type):
-        return operator.attrgetter("is_cuda")
     # jax's cannot be written to.
     if library in ("numpy", "jax", "jaxlib") or not _has(array, "__dlpack_device__"):
         return None
-    return _says_cuda
+    return operator.attrgetter("is_cuda") if library == "torch" else _says_cuda
 
 
 def _says_cuda(array):

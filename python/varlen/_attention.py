@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from . import _cache, _library, text
 from ._arrays import (
-    Array, Maker, check_writable, describe, export_all, is_on_cuda, maker_of,
+    Array, Maker, check_description, check_writable, describe, export_all, is_on_cuda, maker_of,
 )  # fmt: skip
 from ._dropout import add_score, check_rate
 from ._options import check_options, check_score, check_threads, read_options, show
@@ -89,14 +89,7 @@ def type_of(name, element, shape, of=None, *, paged=False):
     and v that are `paged`, in pages."""
     paged = paged and name in ("k", "v")
     rank, extents, kind = _CAPTURES[of] if of else _PAGED if paged else _OPERANDS[name]
-    if len(shape) != rank:
-        raise ValueError(
-            f"{name}: expected an array of rank {rank} ({extents}), got shape {shape}"
-        )
-    if element not in _ELEMENTS[kind]:
-        raise TypeError(
-            f"{name}: expected elements of {', '.join(_ELEMENTS[kind])}, got {element}"
-        )
+    check_description(name, (element, shape), rank, extents, _ELEMENTS[kind])
     static = (0,) if of else (1, 2, 3) if paged else _STATIC.get(name, ())
     dims = "".join(f"{n if d in static else '?'}x" for d, n in enumerate(shape))
     return f"tensor<{dims}{element}>"
@@ -187,22 +180,28 @@ def _find_plan(operation, given, options):
     return plan
 
 
-def _run(plan, operation, given, options, results, num_threads):
-    frame = plan.frames.take()
+def call_frames(frames, arrays, num_threads, explain, *what):
+    """Calls the function on the arrays. explain(*what) raises where an argument is wrong in its
+    type, of which it has more to say than the call."""
+    frame = frames.take()
     try:
         frame.options.num_threads = 0 if num_threads is None else check_threads(num_threads)
         # The owners live until the call is over.
-        addresses, _owners = export_all((*given.values(), *results))
+        addresses, _owners = export_all(arrays)
         frame.set_addresses(*addresses)
         status = frame.call()
         if status:
             _library.raise_error(status)
     except (BufferError, RuntimeError, TypeError, ValueError):
-        # Where types are wrong, this has more to say than the call.
-        _plan(operation, given, *options)
+        explain(*what)
         raise
     finally:
-        plan.frames.give_back(frame)
+        frames.give_back(frame)
+
+
+def _run(plan, operation, given, options, results, num_threads):
+    arrays = *given.values(), *results
+    call_frames(plan.frames, arrays, num_threads, _plan, operation, given, *options)
 
 
 def attn(
