@@ -118,9 +118,9 @@ struct GPUTileNeeds {
   bool isF32;
 };
 
-/// Bytes of shared memory of a CTA: a tile and `stages` blocks, each in whole
-/// slabs of columns, the mbarriers of these, and the number of an item, of
-/// which producers have one more.
+/// Returns the bytes of shared memory that a CTA needs: for a tile and `stages`
+/// blocks, with their columns padded to full shared tiles, for the mbarriers of
+/// the blocks, and for the number of an item, twice if there are producers.
 int64_t getSharedBytes(const GPUTiles &tiles, const GPUTileNeeds &needs);
 
 /// The tiles that suit; null if none fits in the shared memory of the chip.

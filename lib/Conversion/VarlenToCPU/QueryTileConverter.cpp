@@ -397,8 +397,8 @@ Values QueryTileConverter::emitBlock(Value k0, ValueRange state) {
   Value keys = blockKeys(k0), next = index.add(k0, keys);
   auto prefetch = [&] { factors->prefetch(next, blockKeys(next)); };
   if (isKQ()) {
-    // A copy pays when several panels share it. The last granule must be copied
-    // if it is not whole, so that the rest of its rows is zero.
+    // Copying keys is worthwhile if several panels read them. A partial last
+    // granule must be copied so that its remaining rows are zero.
     Value rest = index.rem(keys, kGranule);
     Value isSingle = index.equal(getNumPanels(), 1);
     factors->readKeys(k0, keys, index.both(index.equal(rest, 0), isSingle));
