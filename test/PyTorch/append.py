@@ -136,6 +136,8 @@ for words, changed in (
 ):  # fmt: skip
     refuse(ValueError, words, **changed)
 refuse(TypeError, "k: expected a torch.Tensor, got a list", k=[1.0])
+for name in ("k_cache", "v_cache", "k", "v", "cu_seqlens", "seqused_k"):
+    refuse(TypeError, f"{name}: expected a torch.Tensor, got a NoneType", **{name: None})
 refuse(TypeError, "interleaved: expected", interleaved="yes")
 refuse(NotImplementedError, "k: expected a tensor that needs no gradient", k=k.clone().requires_grad_())
 meta = {name: x.to("meta") for name, x in {"k_cache": k_cache, "v_cache": v_cache, "k": k, "v": v[1:]}.items()}

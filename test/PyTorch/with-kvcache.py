@@ -217,6 +217,7 @@ def check_errors():
     if ON_CUDA:
         refuse(ValueError, "k: expected a tensor on cuda:0, as q is, got one on cpu", k=k.cpu())
         refuse(ValueError, "cache_seqlens: expected a tensor on cuda:0, as q is", cache_seqlens=used.cpu())
+    refuse(TypeError, "window_size: expected two integers (left, right), got 5", window_size=5)
     refuse(TypeError, "cache_seqlens: expected integers, got 1.5", cache_seqlens=1.5)
     refuse(TypeError, "cache_leftpad: expected a torch.Tensor, got a list", cache_leftpad=[0, 0])
     words = "expected a tensor that needs no gradient, as there is none of a cache"

@@ -70,7 +70,8 @@ def append(
         "k_cache": k_cache, "v_cache": v_cache, "k": k, "v": v, "cu_seqlens": cu_seqlens,
         "seqused_k": seqused_k, "block_table": block_table, "cos": cos, "sin": sin,
     }  # fmt: skip
-    check_dense(**{name: x for name, x in named.items() if x is not None})
+    optional = "block_table", "cos", "sin"
+    check_dense(**{name: x for name, x in named.items() if x is not None or name not in optional})
     if torch.is_grad_enabled():
         for name, x in named.items():
             if x is not None and x.requires_grad:

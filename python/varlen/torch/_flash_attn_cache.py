@@ -6,7 +6,7 @@ from .._options import as_flag, as_integer
 from ._append import append_op
 from ._flash_attn import flash_attn_varlen_func
 from ._flash_attn_dense import check_rank
-from ._functions import check_dense
+from ._functions import check_dense, read_sides
 from ._rotary import check_rotary, rotate
 
 _INTEGERS = (torch.int32, torch.int64)
@@ -91,7 +91,7 @@ def flash_attn_with_kvcache(
     pads = None if cache_leftpad is None else _read_pads(cache_leftpad, used, q)
     places_k = None if k is None else _place(table, before, new_rows, k_cache.shape[1])
     # A query without a mask is turned as the first new key is.
-    is_local = as_flag("causal", causal) or any(side >= 0 for side in window_size or ())
+    is_local = as_flag("causal", causal) or max(read_sides(window_size)) >= 0
     places = torch.arange(rows, device=q.device) * is_local
     check_rotary(rotary_cos, rotary_sin, q, k, before, places)
     rotary_interleaved = as_flag("rotary_interleaved", rotary_interleaved)
