@@ -90,6 +90,8 @@ def ConvertVarlenToCPU : Pass<"convert-varlen-to-cpu", "::mlir::ModuleOp"> {
     once, all heads of a token together, after the product of each row with its
     own; a head sums the terms of its rows in their order.
 
+    Each constant of a function with tile loops is there once, at its beginning.
+
     *Requires*: loops in the block of their batch, each but those over heads with a
     `#varlen.cpu_schedule`. Each operation of a loop is converted by itself; one that
     is not listed here is an error.

@@ -20,6 +20,8 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Transforms/FoldUtils.h"
 
 #include <limits>
 
@@ -219,10 +221,31 @@ LogicalResult BatchConverter::convert() {
   return success();
 }
 
+/// Leaves each constant of a function once, at its beginning. Constants in
+/// bodies of other operations than loops and branches, as of a score, are part
+/// of what these say.
+static void mergeConstants(FunctionOpInterface function) {
+  OperationFolder folder(function.getContext());
+  function.walk([&](Operation *op) {
+    Operation *parent = op->getParentOp();
+    if (!op->hasTrait<OpTrait::ConstantLike>() ||
+        !(parent == function || isa<scf::SCFDialect>(parent->getDialect())))
+      return;
+    if (op->use_empty())
+      op->erase();
+    else
+      folder.insertKnownConstant(op);
+  });
+}
+
 namespace {
 struct ConvertVarlenToCPU
     : varlen::impl::ConvertVarlenToCPUBase<ConvertVarlenToCPU> {
   void runOnOperation() override {
+    SetVector<FunctionOpInterface> functions;
+    getOperation()->walk([&](BatchOp batch) {
+      functions.insert(batch->getParentOfType<FunctionOpInterface>());
+    });
     FailureOr<unsigned> loops = convertTileLoops(
         getOperation(), [](const BatchLoops &found, OpBuilder &builder) {
           return BatchConverter(found, builder).convert();
@@ -230,6 +253,8 @@ struct ConvertVarlenToCPU
     if (failed(loops))
       return signalPassFailure();
     numConverted += *loops;
+    for (FunctionOpInterface function : functions)
+      mergeConstants(function);
   }
 };
 } // namespace
