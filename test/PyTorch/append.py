@@ -132,6 +132,8 @@ for words, changed in (
     ("block_table: expected a tensor of torch.int32 and rank 2, got one of torch.int64", {"block_table": table.long()}),
     ("expected cos and sin, which interleaved goes with, or none", {"sin": None}),
     ("k_cache: expected stride 3 to be 1, got 2", {"k_cache": torch.zeros(70, 16, 2, 48)[..., ::2]}),
+    ("k_cache: expected an array that can be written, got a view with the negative bit", {"k_cache": torch._neg_view(k_cache)}),
+    ("v_cache: expected an array that can be written, got a view with the negative bit", {"v_cache": torch._neg_view(v_cache)}),
     ("expected cos and sin for at most 12 pairs", {"cos": torch.ones(300, 13), "sin": torch.ones(300, 13)}),
 ):  # fmt: skip
     refuse(ValueError, words, **changed)

@@ -7,6 +7,7 @@ import functools
 import torch
 
 from .. import _library, text
+from .._arrays import refuse_negative_view
 from .._attention import _compile
 from .._options import as_flag
 from ._functions import check_dense
@@ -162,4 +163,16 @@ def _append_fake(*arguments, **options):
     _check(_name(*operands), interleaved)
 
 
+def _append_of_negative_views(k_cache, v_cache, *others, **options):
+    """PyTorch's own kernel for these fails where an operator returns nothing."""
+    refuse_negative_view("k_cache", k_cache)
+    refuse_negative_view("v_cache", v_cache)
+    others = (x.resolve_neg() if isinstance(x, torch.Tensor) else x for x in others)
+    options = {
+        name: x.resolve_neg() if isinstance(x, torch.Tensor) else x for name, x in options.items()
+    }
+    append_op(k_cache, v_cache, *others, **options)
+
+
 library.impl("append", _append_on_cpu, "CPU")
+library.impl("append", _append_of_negative_views, "Negative")

@@ -124,7 +124,8 @@ def flash_attn_with_kvcache(
             try:
                 return append_op(k_cache, v_cache, *new, cu_seqlens, before.int(), table, *rotary)
             except ValueError:
-                pass  # What it does not take: other strides of a cache, two writes to a page.
+                pass  # What it does not take: a cache with other strides or the negative bit,
+                # two writes to a page.
         _check_apart(*places_k, k_cache.shape[1])
         k_cache[places_k] = turn(k, torch.arange(new_rows, device=q.device)).flatten(0, 1)
         v_cache[places_k] = new[1]

@@ -270,8 +270,12 @@ class Appends:
         self.draw = rng
 
     def change(self, rng):
-        if rng.random() < 0.4:
-            return super().change(rng)
+        while rng.random() < 0.4:
+            before = dict(self.arguments)
+            change, name = super().change(rng)
+            if name not in ("k", "v"):
+                return change, name
+            self.arguments = before  # The caches are in their places.
         name = rng.choice(sorted(self.operands))
         change = arguments.change_array(
             rng, name, self.library, self.operands[name], name == "block_table", self.mixes
