@@ -33,6 +33,7 @@ SECTIONS = {
         "/docs/gpu-functions",
         "/docs/context-parallel",
         "/docs/pages",
+        "/docs/quantised-keys",
         "/docs/mla",
         "/docs/editors",
     ],

@@ -146,7 +146,8 @@ enum {
   VARLEN_UINT = 1,
   VARLEN_FLOAT = 2,
   VARLEN_BFLOAT = 4,
-  VARLEN_BOOL = 6
+  VARLEN_BOOL = 6,
+  VARLEN_FLOAT8_E4M3FN = 10
 };
 
 /* For programs that have dlpack.h: `tensor` is a DLTensor *. */

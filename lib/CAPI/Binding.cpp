@@ -38,18 +38,20 @@ static bool hasElements(const Parameter &parameter,
 
 /// A DLPack type by the names of MLIR, and in numbers, as the caller wrote it.
 static std::string printElements(int code, int bits, int lanes) {
-  const char *kind = code == VARLEN_BOOL     ? "bool"
-                     : code == VARLEN_BFLOAT ? "bf"
-                     : code == VARLEN_FLOAT  ? "f"
-                     : code == VARLEN_UINT   ? "ui"
-                     : code == VARLEN_INT    ? "i"
-                                             : nullptr;
+  const char *kind = code == VARLEN_BOOL            ? "bool"
+                     : code == VARLEN_BFLOAT        ? "bf"
+                     : code == VARLEN_FLOAT         ? "f"
+                     : code == VARLEN_UINT          ? "ui"
+                     : code == VARLEN_INT           ? "i"
+                     : code == VARLEN_FLOAT8_E4M3FN ? "f8E4M3FN"
+                                                    : nullptr;
   std::string numbers = "(" + std::to_string(code) + ", " +
                         std::to_string(bits) + ", " + std::to_string(lanes) +
                         ")";
   if (!kind)
     return "DLPack's " + numbers;
-  std::string name = code == VARLEN_BOOL ? kind : kind + std::to_string(bits);
+  bool isComplete = code == VARLEN_BOOL || code == VARLEN_FLOAT8_E4M3FN;
+  std::string name = isComplete ? kind : kind + std::to_string(bits);
   return (lanes == 1 ? name : "vectors of " + name) + ", DLPack's " + numbers;
 }
 

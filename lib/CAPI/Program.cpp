@@ -45,6 +45,8 @@ static LogicalResult readElement(Type type, Parameter &parameter) {
     parameter.code = VARLEN_FLOAT;
   else if (type.isBF16())
     parameter.code = VARLEN_BFLOAT;
+  else if (isa<Float8E4M3FNType>(type))
+    parameter.code = VARLEN_FLOAT8_E4M3FN;
   else if (type.isInteger(1))
     parameter.code = VARLEN_BOOL;
   else if (!type.isIndex() && !type.isInteger(8) && !type.isInteger(16) &&
@@ -74,9 +76,10 @@ static LogicalResult readParameter(func::FuncOp function, Type type,
                                 "got ")
            << type << " for '" << parameter.name << "'";
   if (failed(readElement(shaped ? shaped.getElementType() : type, parameter)))
-    return function.emitOpError("expected elements of f16, bf16, f32, f64, "
-                                "index or an integer of 1, 8, 16, 32 or 64 "
-                                "bits, got ")
+    return function.emitOpError(
+               "expected elements of f16, bf16, f32, f64, "
+               "f8E4M3FN, index or an integer of 1, 8, 16, 32 or 64 "
+               "bits, got ")
            << type << " for '" << parameter.name << "'";
   parameter.isScalar = !shaped;
   parameter.isWritten = isa<MemRefType>(type);

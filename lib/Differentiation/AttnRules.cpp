@@ -120,7 +120,7 @@ static Value getLike(DerivativeBuilder &b, Value value, Value like) {
 }
 
 /// That `op` can be differentiated with respect to those captures; it has no
-/// `kind` where keys are in pages.
+/// `kind` where keys are in pages, or quantised.
 static LogicalResult verifyDerivative(AttentionOpInterface op, StringRef kind,
                                       ArrayRef<int64_t> captures) {
   if (op.isBufferized())
@@ -128,6 +128,10 @@ static LogicalResult verifyDerivative(AttentionOpInterface op, StringRef kind,
   if (op.isPaged())
     return op->emitError("expected keys without a block_table to "
                          "differentiate: pages have no ")
+           << kind;
+  if (op.isQuantised())
+    return op->emitError("expected k and v of the type of q to differentiate: "
+                         "quantised ones have no ")
            << kind;
   if (failed(verifyScoreRules(op.getScoreBody())))
     return failure();

@@ -15,11 +15,12 @@ using varlen_runtime::setError;
 
 void varlen_extent_error(int64_t rule, int64_t value, int64_t bound) {
   static const char *const tensors[] = {
-      "q",           "k",     "v",          "sink",       "out",
-      "lse",         "dout",  "dlse",       "dq",         "dk",
-      "dv",          "dsink", "a capture",  "a dcapture", "a page of k",
-      "a page of v", "tq",    "tk",         "tv",         "tsink",
-      "tout",        "tlse",  "a tcapture", "dtout",      "dtlse"};
+      "q",           "k",      "v",          "sink",       "out",
+      "lse",         "dout",   "dlse",       "dq",         "dk",
+      "dv",          "dsink",  "a capture",  "a dcapture", "a page of k",
+      "a page of v", "tq",     "tk",         "tv",         "tsink",
+      "tout",        "tlse",   "a tcapture", "dtout",      "dtlse",
+      "k_scale",     "v_scale"};
   constexpr int64_t count = sizeof tensors / sizeof *tensors;
   int64_t number = rule - 1;
   int64_t tensor = (number & 15) + 16 * (number >> 10);

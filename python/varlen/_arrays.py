@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, Protocol
 
 from . import _library
 from ._library import (
-    BFLOAT, BOOL, CPU, CUDA, CUDA_HOST, CUDA_MANAGED, FLOAT, INT, UINT, Tensor,
+    BFLOAT, BOOL, CPU, CUDA, CUDA_HOST, CUDA_MANAGED, FLOAT, FLOAT8_E4M3FN, INT, UINT,
+    Tensor,
 )  # fmt: skip
 
 
@@ -43,11 +44,13 @@ ELEMENTS = {
     (UINT, 32): "i32",
     (UINT, 64): "i64",
     (BOOL, 8): "i1",
+    (FLOAT8_E4M3FN, 8): "f8E4M3FN",
 }
 # What others call them.
 COMMON_NAMES = {
     "f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64",
     "i1": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
+    "f8E4M3FN": "float8_e4m3fn",
 }  # fmt: skip
 
 # ===----------------------------------------------------------------------===#
@@ -73,17 +76,19 @@ def _export_plain(array):
     return _get_pointer(capsule, b"dltensor"), capsule
 
 
+_ML_DTYPES = {"bfloat16": BFLOAT, "float8_e4m3fn": FLOAT8_E4M3FN}
+
+
 def _export_numpy(array):
     try:
         return _export_versioned(array)
     except BufferError:
-        # It has no bfloat16 of its own; ml_dtypes' is one that it does not know.
-        if array.dtype.name != "bfloat16":
+        # It does not know the types of ml_dtypes.
+        code = _ML_DTYPES.get(array.dtype.name)
+        if code is None:
             raise
-        import numpy
-
-        address, capsule = _export_versioned(array.view(numpy.uint16))
-        Tensor.from_address(address).code = BFLOAT
+        address, capsule = _export_versioned(array.view(f"u{array.itemsize}"))
+        Tensor.from_address(address).code = code
         return address, capsule
 
 
@@ -399,15 +404,16 @@ class Maker:
 def _find_numpy_dtype(element):
     import numpy
 
-    if element != "bf16":
-        return numpy.dtype(COMMON_NAMES[element])
+    name = COMMON_NAMES[element]
+    if name not in _ML_DTYPES:
+        return numpy.dtype(name)
     try:
         import ml_dtypes
     except ImportError:
         raise ImportError(
-            "expected the package ml_dtypes for bfloat16 in numpy: pip install ml_dtypes"
+            f"expected the package ml_dtypes for {name} in numpy: pip install ml_dtypes"
         ) from None
-    return numpy.dtype(ml_dtypes.bfloat16)
+    return numpy.dtype(getattr(ml_dtypes, name))
 
 
 def _find_standard_dtype(namespace, element):

@@ -18,8 +18,8 @@ from .scores import CAPTURES, Score, dropout_words
 # or those that sums are in ("A").
 _OPERANDS = {
     "q": (3, "rows, heads, head_dim", "T"),
-    "k": (3, "rows, heads, head_dim", "T"),
-    "v": (3, "rows, heads, head_dim", "T"),
+    "k": (3, "rows, heads, head_dim", "K"),
+    "v": (3, "rows, heads, head_dim", "K"),
     "out": (3, "rows, heads, head_dim", "T"),
     "dout": (3, "rows, heads, head_dim", "T"),
     "lse": (2, "heads, rows", "A"),
@@ -34,9 +34,13 @@ _OPERANDS = {
 }
 _OPERANDS |= {f"t{name}": _OPERANDS[name] for name in ("q", "k", "v", "sink")}
 # In place of k and v, of keys in pages.
-_PAGED = (4, "pages, rows, heads, head_dim", "T")
+_PAGED = (4, "pages, rows, heads, head_dim", "K")
+# What a number of a scale is of, by the rank of the scale, and in pages.
+_SCALES = {1: "heads", 2: "rows, heads"}
+_PAGED_SCALES = {1: "heads", 2: "pages, heads", 3: "pages, rows, heads"}
 _ELEMENTS = {
     "T": ("f16", "bf16", "f32", "f64"),
+    "K": ("f16", "bf16", "f32", "f64", "i8", "f8E4M3FN"),
     "I": ("i32", "i64"),
     "A": ("f32", "f64"),
     "B": ("i32",),
@@ -58,7 +62,7 @@ ORDER = {
 def order_of(operation, captures):
     """Names of all operands that an operation may have, in its order."""
     tangents = [f"t{name}" for name in captures] if operation == "attn_jvp" else ()
-    return *ORDER[operation], *captures, *tangents, "block_table"
+    return *ORDER[operation], *captures, *tangents, *text.CACHE
 
 
 # Extents that are part of the type, so that code is made for them; others are
@@ -87,12 +91,23 @@ _CAPTURES = {
 def type_of(name, element, shape, of=None, *, paged=False):
     """The MLIR type of an operand, or of a capture that has something of each `of`; of k
     and v that are `paged`, in pages."""
+    if name in ("k_scale", "v_scale"):
+        return _type_of_scale(name, element, shape, _PAGED_SCALES if paged else _SCALES)
     paged = paged and name in ("k", "v")
     rank, extents, kind = _CAPTURES[of] if of else _PAGED if paged else _OPERANDS[name]
     check_description(name, (element, shape), rank, extents, _ELEMENTS[kind])
     static = (0,) if of else (1, 2, 3) if paged else _STATIC.get(name, ())
     dims = "".join(f"{n if d in static else '?'}x" for d, n in enumerate(shape))
     return f"tensor<{dims}{element}>"
+
+
+def _type_of_scale(name, element, shape, ranks):
+    if len(shape) not in ranks:
+        kinds = " or ".join(f"{rank} ({extents})" for rank, extents in ranks.items())
+        raise ValueError(f"{name}: expected an array of rank {kinds}, got shape {shape}")
+    if element != "f32":
+        raise TypeError(f"{name}: expected elements of f32, got {element}")
+    return f"tensor<{'?x' * (len(shape) - 1)}{shape[-1]}xf32>"
 
 
 def _compile(source, *, strided=True):
@@ -147,6 +162,10 @@ def accumulation_element(element):
 def _plan(operation, given, window, chunk, alignment, scale, score):
     """The plan of a call with arrays of these types."""
     descriptions = {name: describe(name, array) for name, array in given.items()}
+    for name in ("k", "v"):
+        # MLIR's integers have no sign, but those of quantised rows have.
+        if descriptions[name].element == "i8" and str(given[name].dtype).endswith("uint8"):
+            raise TypeError(f"{name}: expected elements of int8, got {given[name].dtype}")
     source = make_source(
         operation, descriptions, window, chunk, alignment, scale, score
     )
@@ -170,6 +189,9 @@ def _find_plan(operation, given, options):
             operation, *given, type(q), q.dtype, q.shape[1:], k.shape[1:-1], v.shape[-1],
             given["cu_seqlens_q"].dtype, options,
         )  # fmt: skip
+        if k.dtype != q.dtype:
+            ranks = [len(given[name].shape) for name in text.CACHE if name in given]
+            key = (*key, k.dtype, *ranks)
         plan = _plans.get(key)
     # RuntimeError: a nested tensor of torch has no shape.
     except (AttributeError, IndexError, RuntimeError, TypeError):
@@ -226,6 +248,8 @@ def attn(
     seed: int | None = None,
     sequence_ids: Array | None = None,
     block_table: Array | None = None,
+    k_scale: Array | None = None,
+    v_scale: Array | None = None,
     return_lse: bool = False,
     out: Array | None = None,
     num_threads: int | None = None,
@@ -267,6 +291,10 @@ def attn(
             (P, page, Hkv, D) and v (P, page, Hkv, Dv); key j of sequence s is row j % page of
             page block_table[s, j // page]. seqused_k says how many keys a sequence has; there
             is no cu_seqlens_k, and no gradient. No other entry or row is read.
+        k_scale, v_scale: Of f32: k and v are quantised, of int8 or float8_e4m3fn, beside q of
+            f16, bf16 or f32, and are multiplied by these: (Hkv), or a number for each row and
+            head, (Tk, Hkv), in pages (P, page, Hkv), or for each page and head, (P, Hkv).
+            None: 1. Numbers that are not finite are keys or values that are not.
         return_lse: Also return lse, the logarithm of each row's sum of exponentials.
         out: Where to write the result; overlaps no other array. None: a new array.
         num_threads: Threads of this call; None: what set_num_threads says.
@@ -295,6 +323,10 @@ def attn(
         add_captures(given, score, captures)
     if block_table is not None:
         _add_block_table(given, block_table, cu_seqlens_k)
+    if k_scale is not None:
+        given["k_scale"] = k_scale
+    if v_scale is not None:
+        given["v_scale"] = v_scale
     if is_on_cuda(q):
         from . import _cuda
 

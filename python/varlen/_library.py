@@ -80,7 +80,7 @@ class Tensor(ctypes.Structure):
 
 
 # Kinds of elements and devices, with DLPack's numbers.
-INT, UINT, FLOAT, BFLOAT, BOOL = 0, 1, 2, 4, 6
+INT, UINT, FLOAT, BFLOAT, BOOL, FLOAT8_E4M3FN = 0, 1, 2, 4, 6, 10
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 
 

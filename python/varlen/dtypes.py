@@ -11,6 +11,7 @@ _TABLE = (
     ("f32", np.dtype("<f4"), "F32"),
     ("f16", np.dtype("<f2"), "F16"),
     ("bf16", bfloat16, "BF16"),
+    ("f8E4M3FN", np.dtype(ml_dtypes.float8_e4m3fn), "F8_E4M3"),
     ("i64", np.dtype("<i8"), "I64"),
     ("i32", np.dtype("<i4"), "I32"),
     ("i16", np.dtype("<i2"), "I16"),

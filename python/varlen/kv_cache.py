@@ -19,10 +19,39 @@ from typing import Any, NamedTuple
 from ._arrays import Array, find_library
 from ._options import as_integer, show
 
-__all__ = ["KVCache", "OutOfPages", "Step"]
+__all__ = ["KVCache", "OutOfPages", "Step", "quantise"]
 
 # An entry of a table that no request uses.
 _NO_PAGE = -1
+
+
+# The largest number of a type that quantised rows are of, by its name.
+_LARGEST = {"int8": 127.0, "float8_e4m3fn": 448.0}
+
+
+def quantise(rows: Array, dtype: Any) -> tuple[Array, Array]:
+    """Rows (..., D) of floats in fewer bits: numbers of `dtype`, int8 or float8_e4m3fn, and a
+    float32 for each row, (...), which they are multiplied by. The largest element of a row
+    becomes the largest number of the type; a row of zeros has 1. A row that is not finite
+    has a scale that is not."""
+    library = _library_of(rows)
+    is_torch = library.__name__ == "torch"
+    if not is_torch:
+        dtype = library.dtype(dtype)
+    largest = _LARGEST.get(_name_dtype(dtype))
+    if largest is None:
+        raise TypeError(f"dtype: expected int8 or float8_e4m3fn, got {dtype}")
+    wide = rows.float() if is_torch else rows.astype("float32")
+    top = wide.abs().amax(-1) if is_torch else abs(wide).max(axis=-1)
+    scale = library.where(top == 0, library.ones_like(top), top / largest)
+    if is_torch:
+        numbers = (wide / scale[..., None]).nan_to_num()
+        numbers = numbers.round() if dtype is library.int8 else numbers
+        return numbers.clamp(-largest, largest).to(dtype), scale
+    with library.errstate(invalid="ignore"):
+        numbers = library.nan_to_num(wide / scale[..., None])
+    numbers = library.rint(numbers) if dtype == library.int8 else numbers
+    return numbers.clip(-largest, largest).astype(dtype), scale
 
 
 class OutOfPages(RuntimeError):
@@ -49,16 +78,28 @@ class KVCache:
         k, v: Pools of pages, (P, page, Hkv, D) and (P, page, Hkv, Dv), of numpy or torch: one of
             each, or as many as there are layers. What they hold does not matter. A page has the
             same number in all layers.
+        k_scale, v_scale: Pools of the scales of rows, (P, page, Hkv), float32, as many as k and
+            v: these are of int8 or float8_e4m3fn then, and `append` quantises.
 
     Attributes:
-        k, v: The pools, by layer.
+        k, v, k_scale, v_scale: The pools, by layer; no scales of pools that are not quantised.
         free_pages: How many pages no request has.
     """
 
-    def __init__(self, k: Array | Sequence[Array], v: Array | Sequence[Array]):
+    def __init__(
+        self,
+        k: Array | Sequence[Array],
+        v: Array | Sequence[Array],
+        k_scale: Array | Sequence[Array] | None = None,
+        v_scale: Array | Sequence[Array] | None = None,
+    ):
         self.k: tuple[Array, ...] = _as_layers(k)
         self.v: tuple[Array, ...] = _as_layers(v)
         _check_pools(self.k, self.v)
+        self.k_scale: tuple[Array, ...] = () if k_scale is None else _as_layers(k_scale)
+        self.v_scale: tuple[Array, ...] = () if v_scale is None else _as_layers(v_scale)
+        _check_scales("k_scale", self.k_scale, self.k)
+        _check_scales("v_scale", self.v_scale, self.v)
         self._library = _library_of(self.k[0])
         count, self._page = self.k[0].shape[:2]
         # The next one that is taken is the last.
@@ -109,7 +150,8 @@ class KVCache:
         return self._make_step(counts)
 
     def append(self, step: Step, k: Array, v: Array, layer: int = 0) -> None:
-        """Writes keys (T, Hkv, D) and values (T, Hkv, Dv) of the new tokens of the last step.
+        """Writes keys (T, Hkv, D) and values (T, Hkv, Dv) of the new tokens of the last step, of
+        the type of the pools, or of any float type for pools with scales.
 
         Raises:
             ValueError: shapes or types are not those of the pools, or the cache has changed since
@@ -120,23 +162,37 @@ class KVCache:
         pools = self.k[layer], self.v[layer]
         for name, x, pool in zip("kv", (k, v), pools):
             wanted = (len(step.pages), *pool.shape[2:])
-            if type(x) is not type(pool) or x.dtype != pool.dtype or tuple(x.shape) != wanted:
-                raise ValueError(
-                    f"{name}: expected {_describe(pool, wanted)}, got {_describe(x)}"
-                )
+            is_same = _is_float(x) if self.k_scale else getattr(x, "dtype", None) == pool.dtype
+            if type(x) is not type(pool) or not is_same or tuple(x.shape) != wanted:
+                expected = _describe(pool, wanted)
+                if self.k_scale:
+                    expected = expected.replace(_name_dtype(pool.dtype), "of floats", 1)
+                raise ValueError(f"{name}: expected {expected}, got {_describe(x)}")
             if getattr(x, "requires_grad", False) and self._library.is_grad_enabled():
                 raise ValueError(f"{name}: expected a tensor that needs no gradient; use torch.no_grad()")
-        for x, pool in zip((k, v), pools):
+        scales = (self.k_scale[layer], self.v_scale[layer]) if self.k_scale else ()
+        for number, (x, pool) in enumerate(zip((k, v), pools)):
+            if scales:
+                x, scale = quantise(x, pool.dtype)
+                scales[number][step.pages, step.rows] = scale
             pool[step.pages, step.rows] = x
 
     def read(self, request: Hashable, layer: int = 0) -> tuple[Array, Array]:
-        """Copies of the keys (length, Hkv, D) and values (length, Hkv, Dv) of a request."""
+        """Copies of the keys (length, Hkv, D) and values (length, Hkv, Dv) of a request; of
+        quantised ones what they stand for, in float32."""
         self._check_known(request)
         pages, length = self._integers(self._pages[request], "int64"), self._lengths[request]
-        return tuple(
-            pool[pages].reshape(-1, *pool.shape[2:])[:length]
-            for pool in (self.k[layer], self.v[layer])
-        )
+
+        def gather(pool):
+            return pool[pages].reshape(-1, *pool.shape[2:])[:length]
+
+        rows = [gather(pool) for pool in (self.k[layer], self.v[layer])]
+        if not self.k_scale:
+            return tuple(rows)
+        scales = self.k_scale[layer], self.v_scale[layer]
+        float32 = self._library.float32
+        wide = [x.to(float32) if hasattr(x, "to") else x.astype(float32) for x in rows]
+        return tuple(x * gather(scale)[..., None] for x, scale in zip(wide, scales))
 
     def fork(self, request: Hashable, new: Hashable) -> None:
         """Has a new request begin with the keys of another one, whose pages it shares."""
@@ -206,7 +262,7 @@ class KVCache:
 
     def _copy_page(self, page):
         copy = self._take()
-        for pool in (*self.k, *self.v):
+        for pool in (*self.k, *self.v, *self.k_scale, *self.v_scale):
             pool[copy] = pool[page]
         self._give_back(page)
         return copy
@@ -256,9 +312,37 @@ def _library_of(array):
     )
 
 
+def _name_dtype(dtype):
+    """numpy's name of a type of numpy or torch."""
+    return getattr(dtype, "name", None) or str(dtype).removeprefix("torch.")
+
+
+def _is_float(array):
+    name = _name_dtype(getattr(array, "dtype", ""))
+    return name.startswith(("float", "bfloat")) and name not in _LARGEST
+
+
+def _check_scales(name, scales, pools):
+    """That there is a scale of each row, or none, and pools that have some."""
+    is_quantised = _name_dtype(pools[0].dtype) in _LARGEST
+    if not scales and not is_quantised:
+        return
+    if len(scales) != len(pools) or not is_quantised:
+        raise ValueError(
+            f"{name}: expected one for each layer of pools of int8 or float8_e4m3fn, and none of "
+            f"others, got {len(scales)} for {len(pools)} of {_name_dtype(pools[0].dtype)}"
+        )
+    for layer, (scale, pool) in enumerate(zip(scales, pools)):
+        wanted = tuple(pool.shape[:3])
+        is_float = _name_dtype(getattr(scale, "dtype", "")) == "float32"
+        if type(scale) is not type(pool) or tuple(scale.shape) != wanted or not is_float:
+            expected = _describe(pool, wanted).replace(_name_dtype(pool.dtype), "float32", 1)
+            raise ValueError(f"{name}[{layer}]: expected {expected}, got {_describe(scale)}")
+
+
 def _describe(array, shape=None):
     library = find_library(array)
-    dtype = str(getattr(array, "dtype", "no dtype")).removeprefix("torch.")
+    dtype = _name_dtype(getattr(array, "dtype", "no dtype"))
     shape = tuple(getattr(array, "shape", ())) if shape is None else shape
     return f"an array of {library}, {dtype} and shape {shape}"
 

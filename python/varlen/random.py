@@ -71,7 +71,8 @@ def _cosine_of_turns(t):
 
 
 def normal(seed, name, shape, dtype="f32"):
-    """N(0, 1) of a shape, rounded to f32 and then to `dtype` (an MLIR name)."""
+    """N(0, 1) of a shape, rounded to f32 and then to `dtype` (an MLIR name); 32 times that
+    of i8, as rows of a cache whose scale is 1/32."""
     size = math.prod(shape)
     pairs = np.arange((size + 1) // 2, dtype=np.uint64)
     with np.errstate(over="ignore"):  # products of hashes wrap
@@ -83,4 +84,6 @@ def normal(seed, name, shape, dtype="f32"):
     values[:, 0] = radius * _cosine_of_turns(turns)
     values[:, 1] = radius * _cosine_of_turns(turns - 0.25)
     values = values.reshape(-1)[:size].astype(np.float32)
+    if dtype == "i8":
+        values = np.rint((values * np.float32(32)).clip(-127, 127))
     return dtypes.narrow(values, dtype).reshape(shape)

@@ -2,6 +2,10 @@
 
 from .scores import CAPTURES
 
+# What comes behind all other operands: where keys in pages are, and what quantised ones
+# are multiplied by.
+CACHE = ("block_table", "k_scale", "v_scale")
+
 
 def mask_attribute(window=(-1, -1), alignment="bottom_right"):
     """#varlen.mask<...> of a window (left, right), -1 = open, or
@@ -30,6 +34,7 @@ def _tensor(*shape, element, buffers=False):
 def _types(
     *, dtype, heads, kv_heads, head_dim, v_head_dim, sink, seqused_q, seqused_k,
     q_offset, tq, tk, sequences, index, buffers=False, score=None, page=None,
+    kv_dtype=None, k_scale=None, v_scale=None,
 ):  # fmt: skip
     """The types of an attention's operands, those that there are, and of its
     results. With a `page`, keys and values are in pages of that many rows, dynamic if it is 0."""
@@ -37,6 +42,7 @@ def _types(
     def tensor(*shape, element=dtype):
         return _tensor(*shape, element=element, buffers=buffers)
 
+    kv_dtype = dtype if kv_dtype is None else kv_dtype
     kv_heads = heads if kv_heads is None else kv_heads
     v_head_dim = head_dim if v_head_dim is None else v_head_dim
     entries = None if sequences is None else sequences + 1
@@ -44,8 +50,8 @@ def _types(
     rows = (tk,) if page is None else (None, page or None)
     operands = {
         "q": tensor(tq, heads, head_dim),
-        "k": tensor(*rows, kv_heads, head_dim),
-        "v": tensor(*rows, kv_heads, v_head_dim),
+        "k": tensor(*rows, kv_heads, head_dim, element=kv_dtype),
+        "v": tensor(*rows, kv_heads, v_head_dim, element=kv_dtype),
         "cu_seqlens_q": tensor(entries, element=index),
         "cu_seqlens_k": tensor(entries, element=index) if page is None else None,
         "seqused_q": tensor(sequences, element=index) if seqused_q else None,
@@ -63,6 +69,12 @@ def _types(
         "out": tensor(tq, heads, v_head_dim),
         "lse": tensor(heads, tq, element=compute),
     }
+    extents = {
+        "heads": (kv_heads,), "pages": (None, kv_heads),
+        "rows": (tk, kv_heads) if page is None else (None, page or None, kv_heads),
+    }  # fmt: skip
+    for key, of in (("k_scale", k_scale), ("v_scale", v_scale)):
+        operands[key] = tensor(*extents[of], element="f32") if of else None
     return {key: type for key, type in operands.items() if type}, results
 
 
@@ -70,7 +82,7 @@ def _operation(name, types, required, same_cu, window, alignment, scale, score=N
     """The parameters of a function for operands of `types`, and the operation on
     them; the first `required` operands stand without their names, and the last are the
     captures of `score`."""
-    operands = {key: f"%{key}" for key in types if key != "block_table"}
+    operands = {key: f"%{key}" for key in types if key not in CACHE}
     if same_cu:
         operands["cu_seqlens_k"] = "%cu_seqlens_q"
     values = list(operands.items())
@@ -89,8 +101,7 @@ def _operation(name, types, required, same_cu, window, alignment, scale, score=N
     text += "".join(f" {key}({value})" for key, value in values[required:])
     if captures:
         text += f" captures({', '.join(value for _, value in captures)})"
-    if "block_table" in types:
-        text += " block_table(%block_table)"
+    text += "".join(f" {key}(%{key})" for key in CACHE if key in types)
     return parameters, text, attributes
 
 
@@ -116,7 +127,7 @@ def attn(
     window=(-1, -1), alignment="bottom_right", scale=None, sink=False,
     seqused_q=False, seqused_k=False, q_offset=False, tq=None, tk=None,
     sequences=None, index="i32", same_cu=False, lse=True, name="attention",
-    buffers=False, score=None, page=None,
+    buffers=False, score=None, page=None, kv_dtype=None, k_scale=None, v_scale=None,
 ):  # fmt: skip
     """A module with one function. Its arguments are named q, k, v, cu_seqlens_q,
     cu_seqlens_k (with same_cu only cu_seqlens_q), seqused_q, seqused_k, q_offset
@@ -124,6 +135,10 @@ def attn(
 
     With `page` keys are in pages of so many rows, dynamic if it is 0: k and v have rank 4,
     cu_seqlens_k is not there, and the last argument is block_table.
+
+    `kv_dtype` is "i8" or "f8E4M3FN" if k and v are quantised. `k_scale` and `v_scale` say
+    what a number of these, the last arguments of all, is of: each head ("heads"), page and
+    head ("pages") or row and head ("rows").
 
     Extents that are None are dynamic (tq, tk, sequences: by default); head_dim
     and heads may be None too. `sink` and the seqused and offset flags say which
@@ -135,7 +150,8 @@ def attn(
         dtype=dtype, heads=heads, kv_heads=kv_heads, head_dim=head_dim,
         v_head_dim=v_head_dim, sink=sink, seqused_q=seqused_q, seqused_k=seqused_k,
         q_offset=q_offset, tq=tq, tk=tk, sequences=sequences, index=index,
-        buffers=buffers, score=score, page=page,
+        buffers=buffers, score=score, page=page, kv_dtype=kv_dtype, k_scale=k_scale,
+        v_scale=v_scale,
     )  # fmt: skip
     return attn_function(
         types, results, window=window, alignment=alignment, scale=scale,
@@ -154,10 +170,9 @@ def attn_function(
         "attn", types, 4 if paged else 5, same_cu, window, alignment, scale, score
     )
     region = _region(score, types)
-    # A table of pages is the last operand.
-    operand_types, capture_types = _split(list(types.values())[: -1 if paged else None], score)
-    if paged:
-        capture_types.append(types["block_table"])
+    first = [type for key, type in types.items() if key not in CACHE]
+    operand_types, capture_types = _split(first, score)
+    capture_types += [types[key] for key in CACHE if key in types]
     if buffers:
         out_type, lse_type = results.values()
         return (

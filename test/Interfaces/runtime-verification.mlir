@@ -167,3 +167,23 @@ func.func @pages(%q: tensor<?x4x8xf32>, %k: tensor<?x?x2x8xf32>, %cu: tensor<?xi
        tensor<?xi32>, tensor<?x?xi32>) -> (tensor<?x4x8xf32>, tensor<4x?xf32>)
   return %out : tensor<?x4x8xf32>
 }
+
+// -----
+
+// Scales of quantised rows in pages: as many pages, rows and heads as these.
+
+// CHECK-LABEL: func @quantised(
+// CHECK:         cf.assert %{{.*}}, "{{.*}}k_scale must have as many pages as k{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}k_scale must have as many rows in a page as k{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}k_scale must have as many heads as k{{.*}}"
+// CHECK:         cf.assert %{{.*}}, "{{.*}}v_scale must have as many heads as v{{.*}}"
+func.func @quantised(%q: tensor<?x4x8xf32>, %k: tensor<?x?x?x8xi8>, %cu: tensor<?xi32>,
+                     %used: tensor<?xi32>, %table: tensor<?x?xi32>, %rows: tensor<?x?x?xf32>,
+                     %heads: tensor<?xf32>) -> tensor<?x4x8xf32> {
+  %out, %lse = varlen.attn %q, %k, %k, %cu seqused_k(%used) block_table(%table) k_scale(%rows)
+    v_scale(%heads)
+    : (tensor<?x4x8xf32>, tensor<?x?x?x8xi8>, tensor<?x?x?x8xi8>, tensor<?xi32>,
+       tensor<?xi32>, tensor<?x?xi32>, tensor<?x?x?xf32>, tensor<?xf32>)
+    -> (tensor<?x4x8xf32>, tensor<4x?xf32>)
+  return %out : tensor<?x4x8xf32>
+}

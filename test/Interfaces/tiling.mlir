@@ -323,3 +323,29 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 }
+
+// -----
+
+// Quantised keys: a tile of heads has their scales, wherever the heads are in these.
+
+// CHECK-LABEL: func @quantised(
+// CHECK-SAME:    %[[K:[a-z0-9]+]]: tensor<?x16x2x8xi8>
+// CHECK-SAME:    %[[ROWS:[a-z0-9]+]]: tensor<?x16x2xf32>, %[[EACH:[a-z0-9]+]]: tensor<2xf32>)
+// CHECK:             %[[ROWS_TILE:[a-z0-9_]+]] = tensor.extract_slice %[[ROWS]][0, 0, %[[KV:.*]]] [%{{.*}}, 16, 1]
+// CHECK:             %[[EACH_TILE:[a-z0-9_]+]] = tensor.extract_slice %[[EACH]][%[[KV]]] [1]
+// CHECK:             varlen.attn {{.*}} k_scale(%[[ROWS_TILE]]) v_scale(%[[EACH_TILE]])
+func.func @quantised(%q: tensor<?x6x8xf32>, %k: tensor<?x16x2x8xi8>, %cu: tensor<3xi32>, %used: tensor<2xi32>, %table: tensor<2x?xi32>, %rows: tensor<?x16x2xf32>, %each: tensor<2xf32>) -> (tensor<?x6x8xf32>, tensor<6x?xf32>) {
+  %out, %lse = varlen.attn %q, %k, %k, %cu seqused_k(%used) block_table(%table) k_scale(%rows) v_scale(%each)
+    : (tensor<?x6x8xf32>, tensor<?x16x2x8xi8>, tensor<?x16x2x8xi8>, tensor<3xi32>, tensor<2xi32>, tensor<2x?xi32>, tensor<?x16x2xf32>, tensor<2xf32>)
+    -> (tensor<?x6x8xf32>, tensor<6x?xf32>)
+  return %out, %lse : tensor<?x6x8xf32>, tensor<6x?xf32>
+}
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %attn = transform.structured.match ops{["varlen.attn"]} in %root : (!transform.any_op) -> !transform.any_op
+    %tiled, %loops:2 = transform.structured.tile_using_for %attn tile_sizes [3, 16]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}

@@ -17,7 +17,7 @@
 // RUN: not varlen-run types.mlir --entry=unranked 2>&1 | FileCheck %s --check-prefix=UNRANKED
 // UNRANKED: error: 'arg0' has type tensor<*xf32>: expected a scalar, a ranked tensor or a memref
 // RUN: not varlen-run types.mlir --entry=complex 2>&1 | FileCheck %s --check-prefix=COMPLEX
-// COMPLEX: error: 'arg1' has type tensor<2xcomplex<f32>>: expected elements of f16, bf16, f32, f64, index or an integer of 1, 8, 16, 32 or 64 bits
+// COMPLEX: error: 'arg1' has type tensor<2xcomplex<f32>>: expected elements of f16, bf16, f32, f64, f8E4M3FN, index or an integer of 1, 8, 16, 32 or 64 bits
 // RUN: not varlen-run types.mlir --entry=layout 2>&1 | FileCheck %s --check-prefix=LAYOUT
 // LAYOUT: error: 'result0' has type memref<2xf32, strided<[2]>>: expected a memref with the identity layout
 // RUN: not varlen-run types.mlir --entry=twins 2>&1 | FileCheck %s --check-prefix=TWINS

@@ -309,7 +309,10 @@ Expected<Tensor> Maker::make(size_t argument) const {
   Expected<Tensor> tensor = Tensor::create(slot.dtype, *shape);
   if (!tensor)
     return tensor;
-  if (slot.dtype >= DType::F16)
+  // Bytes that are rows of an attention are quantised ones.
+  bool isQuantised =
+      slot.dtype == DType::I8 && roles[argument].kind == Role::Rows;
+  if (slot.dtype >= DType::F8E4M3 || isQuantised)
     fillNormal(*tensor, *options.random, slot.name);
   else if (Error error = fillIntegers(slot, roles[argument], *tensor))
     return error;

@@ -113,6 +113,25 @@ static uint16_t toF16(float value) {
   return sign | (magnitude >> 13);
 }
 
+/// The same for f8E4M3FN, to nearest, ties to even.
+static uint8_t toF8(float value) {
+  auto bits = llvm::bit_cast<uint32_t>(value);
+  uint32_t sign = (bits >> 24) & 0x80, magnitude = bits & 0x7fffffff;
+  if (magnitude < 0x3c800000) { // below 2^-6: subnormal
+    // Adding 2^14 leaves a multiple of 2^-9 in the low bits of the mantissa.
+    float shifted = llvm::bit_cast<float>(magnitude) + 0x1p14f;
+    return sign | (llvm::bit_cast<uint32_t>(shifted) - 0x46800000);
+  }
+  magnitude += 0x7ffff + ((magnitude >> 20) & 1) - 0x3c000000;
+  return sign | (magnitude >> 20);
+}
+
+/// 32 times the value: a scale of 1/32 makes a normal row of it.
+static int8_t toI8(float value) {
+  return static_cast<int8_t>(
+      std::nearbyint(std::clamp(value * 32, -127.0f, 127.0f)));
+}
+
 static void storeRounded(DType dtype, char *data, int64_t i, float value) {
   auto put = [&](auto rounded) {
     memcpy(data + i * sizeof(rounded), &rounded, sizeof(rounded));
@@ -126,8 +145,12 @@ static void storeRounded(DType dtype, char *data, int64_t i, float value) {
     return put(toBF16(value));
   case DType::F16:
     return put(toF16(value));
+  case DType::F8E4M3:
+    return put(toF8(value));
+  case DType::I8:
+    return put(toI8(value));
   default:
-    llvm_unreachable("not a float type");
+    llvm_unreachable("no type of random numbers");
   }
 }
 

@@ -20,8 +20,8 @@
 
 namespace varlen_run {
 
-/// Fills a tensor of floats with N(0, 1), rounded to f32 and then to the
-/// tensor's type, on the runtime's threads.
+/// Fills a tensor of floats, or of 32 times these in i8, with N(0, 1), rounded
+/// to f32 and then to the tensor's type, on the runtime's threads.
 void fillNormal(Tensor &tensor, uint64_t seed, llvm::StringRef name);
 
 } // namespace varlen_run

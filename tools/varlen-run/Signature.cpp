@@ -87,8 +87,9 @@ static Expected<Slot> readSlot(Type type, Attribute name, StringRef prefix,
   }
   std::optional<DType> dtype = getDType(element);
   if (!dtype)
-    return fail("expected elements of f16, bf16, f32, f64, index or an integer "
-                "of 1, 8, 16, 32 or 64 bits");
+    return fail(
+        "expected elements of f16, bf16, f32, f64, f8E4M3FN, index or an "
+        "integer of 1, 8, 16, 32 or 64 bits");
   slot.dtype = *dtype;
   return slot;
 }

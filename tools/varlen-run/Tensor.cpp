@@ -32,11 +32,13 @@ struct DTypeInfo {
 } // namespace
 
 static constexpr DTypeInfo dtypes[] = {
-    {DType::Bool, "BOOL", 1}, {DType::U8, "U8", 1},     {DType::I8, "I8", 1},
-    {DType::U16, "U16", 2},   {DType::I16, "I16", 2},   {DType::U32, "U32", 4},
-    {DType::I32, "I32", 4},   {DType::U64, "U64", 8},   {DType::I64, "I64", 8},
-    {DType::F16, "F16", 2},   {DType::BF16, "BF16", 2}, {DType::F32, "F32", 4},
-    {DType::F64, "F64", 8},
+    {DType::Bool, "BOOL", 1}, {DType::U8, "U8", 1},
+    {DType::I8, "I8", 1},     {DType::U16, "U16", 2},
+    {DType::I16, "I16", 2},   {DType::U32, "U32", 4},
+    {DType::I32, "I32", 4},   {DType::U64, "U64", 8},
+    {DType::I64, "I64", 8},   {DType::F8E4M3, "F8_E4M3", 1},
+    {DType::F16, "F16", 2},   {DType::BF16, "BF16", 2},
+    {DType::F32, "F32", 4},   {DType::F64, "F64", 8},
 };
 
 static const DTypeInfo &getInfo(DType dtype) {
@@ -55,6 +57,8 @@ std::optional<DType> varlen_run::parseDType(StringRef name) {
 }
 
 std::optional<DType> varlen_run::getDType(mlir::Type type) {
+  if (llvm::isa<mlir::Float8E4M3FNType>(type))
+    return DType::F8E4M3;
   if (type.isF16())
     return DType::F16;
   if (type.isBF16())

@@ -33,6 +33,7 @@ enum class DType {
   I32,
   U64,
   I64,
+  F8E4M3,
   F16,
   BF16,
   F32,

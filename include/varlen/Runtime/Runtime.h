@@ -209,7 +209,9 @@ enum {
   VARLEN_TENSOR_TLSE,
   VARLEN_TENSOR_TCAPTURE,
   VARLEN_TENSOR_DTOUT,
-  VARLEN_TENSOR_DTLSE
+  VARLEN_TENSOR_DTLSE,
+  VARLEN_TENSOR_K_SCALE,
+  VARLEN_TENSOR_V_SCALE
 };
 
 /* Sets the error of a rule that does not hold: the extent is `value`, what it

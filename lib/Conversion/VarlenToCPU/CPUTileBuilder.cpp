@@ -364,9 +364,12 @@ void CPUTileBuilder::emitReadPairs(Value source, const RowRange &rows,
                                    Value paddedRows, Value destination) {
   int64_t size = innerSize(source), columns = innerSize(destination) / 2;
   OpFoldResult zero = b.getIndexAttr(0);
-  // Pairs of rows that may be in different pages: of a copy.
-  if (rows.map.pages && emitAreInPages()) {
-    Value copy = allocate({schedule.getKvBlock(), columns}, elementOf(source));
+  // Pairs of rows that may be in different pages, or are not of this type yet:
+  // of a copy.
+  if (elementOf(source) != elementOf(destination) ||
+      (rows.map.pages && emitAreInPages())) {
+    Value copy =
+        allocate({schedule.getKvBlock(), columns}, elementOf(destination));
     emitReadRows(source, rows, paddedRows, copy);
     return emitReorder(
         rowView(copy, b.getIndexAttr(0), paddedRows), TileOrder::RowPairs,
@@ -416,7 +419,12 @@ void CPUTileBuilder::emitFillRows(double value, const RowRange &rows,
 }
 
 void CPUTileBuilder::emitFill(double value, Value memory) {
-  Value number =
-      arith::ConstantOp::create(b, b.getFloatAttr(elementOf(memory), value));
+  Type element = elementOf(memory);
+  assert((isa<FloatType>(element) || value == 0) &&
+         "integers are filled with 0");
+  TypedAttr attribute = b.getZeroAttr(element);
+  if (value != 0)
+    attribute = b.getFloatAttr(element, value);
+  Value number = arith::ConstantOp::create(b, attribute);
   linalg::FillOp::create(b, number, memory);
 }

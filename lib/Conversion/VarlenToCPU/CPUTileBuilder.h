@@ -21,8 +21,8 @@ inline MemRefType memoryType(Value memory) {
   return cast<MemRefType>(memory.getType());
 }
 
-inline FloatType elementOf(Value memory) {
-  return cast<FloatType>(memoryType(memory).getElementType());
+inline Type elementOf(Value memory) {
+  return memoryType(memory).getElementType();
 }
 
 /// Elements in a cache line of 64 bytes.

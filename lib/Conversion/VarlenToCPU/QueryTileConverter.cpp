@@ -246,7 +246,7 @@ void QueryTileConverter::emitTileOp(QueryTileOpInterface op, Run &run) {
   auto copy = cast<QueryTileOpInterface>(op->clone());
   copy.setOrientation(orientation);
   // Where the steps round probabilities.
-  copy.setRounded(factors && factors->getElement() != compute);
+  copy.setRounded(factors && factors->roundsProbabilities());
   // As the operation has its queries, once it is asked for a tile of that type.
   unsigned own = getQueriesDim();
   for (OpOperand &operand : copy->getOpOperands()) {
@@ -396,6 +396,7 @@ void QueryTileConverter::emitBlocks(Value begin, Value end,
 Values QueryTileConverter::emitBlock(Value k0, ValueRange state) {
   Value keys = blockKeys(k0), next = index.add(k0, keys);
   auto prefetch = [&] { factors->prefetch(next, blockKeys(next)); };
+  factors->readNumbers(k0, keys);
   if (isKQ()) {
     // Copying keys is worthwhile if several panels read them. A partial last
     // granule must be copied so that its remaining rows are zero.

@@ -8,6 +8,8 @@
 
 #include "StepFactors.h"
 
+#include "varlen/Dialect/Varlen/IR/VarlenShape.h"
+
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
@@ -29,11 +31,22 @@ static SmallVector<TileOrder> getOrders(const StepFactor &factor, bool pairs) {
 }
 
 StepFactors::StepFactors(QueryPanels &panels, StepOpInterface step)
-    : p(panels), element(p.isKQ() ? p.tileElement : p.element) {
+    : p(panels) {
+  for (OpOperand *number : step.getKeyNumbers())
+    numbers.push_back({number});
+  bool isQuantised =
+      llvm::any_of(step.getFactors(), [](const StepFactor &factor) {
+        return isQuantisedElement(elementOf(getSource(factor)));
+      });
   for (const StepFactor &factor : step.getFactors()) {
     auto type = cast<RankedTensorType>(factor.operand->get().getType());
     Factor &added = factors.emplace_back();
     added.of = factor;
+    // Where queries are rows, keys are what they are in memory. Products
+    // convert quantised ones, and need not convert queries again for each key.
+    added.element = p.isKQ() ? p.tileElement : elementOf(getSource(factor));
+    if (!p.isKQ() && factor.ofQueries && isQuantised)
+      added.element = p.compute;
     added.columns = type.getDimSize(1);
     SmallVector<TileOrder> orders = {TileOrder::Rows};
     if (p.isKQ())
@@ -41,6 +54,13 @@ StepFactors::StepFactors(QueryPanels &panels, StepOpInterface step)
     for (TileOrder order : orders)
       added.copies.push_back({order, Value()});
   }
+}
+
+bool StepFactors::roundsProbabilities() {
+  return llvm::any_of(factors, [&](const Factor &factor) {
+    return !factor.of.ofQueries && factor.of.alongRows &&
+           factor.element != p.compute && !isQuantisedElement(factor.element);
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -64,7 +84,7 @@ SmallVector<Value> StepFactors::allocateQueries(OpFoldResult numPanels) {
     SmallVector<int64_t> shape =
         getTileMemoryShape(copy->order, p.size, factor->columns);
     shape.insert(shape.begin(), count.front());
-    copy->memory = p.allocate(shape, element, extent);
+    copy->memory = p.allocate(shape, factor->element, extent);
     memory.push_back(copy->memory);
   }
   return memory;
@@ -79,12 +99,14 @@ void StepFactors::use(ValueRange &memory) {
 
 void StepFactors::allocateKeys() {
   areInPages = p.emitAreInPages();
+  for (KeyNumber &number : numbers)
+    number.memory = p.allocate({p.schedule.getKvBlock(), 1}, p.compute);
   if (!p.isKQ() && !areInPages)
     return;
   for (auto [factor, copy] : getCopies(/*ofQueries=*/false)) {
     SmallVector<int64_t> shape = getTileMemoryShape(
         copy->order, p.schedule.getKvBlock(), factor->columns);
-    copy->memory = p.allocatePadded(shape[0], shape[1], element);
+    copy->memory = p.allocatePadded(shape[0], shape[1], factor->element);
   }
 }
 
@@ -103,7 +125,7 @@ void StepFactors::pack(const Panel &at) {
       if (copy.order == TileOrder::Rows)
         rows = viewQueries(copy, at);
       else if (copy.order == TileOrder::RowPairs && !rows)
-        rows = p.allocate({p.size, factor.columns}, element);
+        rows = p.allocate({p.size, factor.columns}, factor.element);
     if (rows)
       p.emitReadRows(getSource(factor.of), {p.tile.pairs, at.first, at.rows},
                      p.isKQ() ? p.index.constant(p.size) : at.rows, rows);
@@ -124,7 +146,7 @@ void StepFactors::packColumns(const Factor &factor, const Copy &copy,
   int64_t perColumn = copy.order == TileOrder::ColumnPairs ? 2 : 1;
   Value scratch;
   if (!rows)
-    scratch = p.allocate({p.lanes, factor.columns}, element);
+    scratch = p.allocate({p.lanes, factor.columns}, factor.element);
   p.loop(index.constant(0), at.rows, p.lanes, [&](Value column) {
     Value vector;
     if (rows) {
@@ -134,7 +156,7 @@ void StepFactors::packColumns(const Factor &factor, const Copy &copy,
                         index.min(index.sub(at.rows, column), p.lanes)};
       Value inPlace;
       if (factor.columns == memoryType(source).getDimSize(2))
-        inPlace = p.emitIsInPlace(source, range, element);
+        inPlace = p.emitIsInPlace(source, range, factor.element);
       vector = p.emitVectorRows(source, range, inPlace, scratch, [&] {
         p.emitReadRows(source, range, index.constant(p.lanes), scratch);
       });
@@ -175,7 +197,7 @@ void StepFactors::readCopy(const Factor &factor, Copy &copy,
   if (copy.order == TileOrder::RowPairs)
     return p.emitReadPairs(source, keys, padded, copy.memory);
   auto emitCopy = [&] { p.emitReadRows(source, keys, padded, copy.memory); };
-  if (!inPlace || !CPUTileBuilder::isOfRows(source, element))
+  if (!inPlace || !CPUTileBuilder::isOfRows(source, factor.element))
     return emitCopy();
   auto cast = [&](Value rows) { return Values{p.castRows(rows)}; };
   copy.rows =
@@ -186,6 +208,13 @@ void StepFactors::readCopy(const Factor &factor, Copy &copy,
             return cast(p.rowView(copy.memory, b.getIndexAttr(0), padded));
           })
           .front();
+}
+
+void StepFactors::readNumbers(Value k0, Value keys) {
+  Value padded = p.isKQ() ? p.index.roundUp(keys, kGranule) : keys;
+  for (const KeyNumber &number : numbers)
+    p.emitReadRows(getSource(*number.operand), p.keyRows(k0, keys), padded,
+                   number.memory);
 }
 
 void StepFactors::prefetch(Value k0, Value keys) {
@@ -202,12 +231,26 @@ Value StepFactors::viewKeys(const Copy &copy, Value begin, Value size) {
   return p.rowView(copy.rows, inRows(begin), inRows(size));
 }
 
+Value StepFactors::loadNumber(const KeyNumber &number, Value begin,
+                              Value size) {
+  if (p.isKQ())
+    return p.load(p.rowView(number.memory, begin, size));
+  // As a row.
+  OpFoldResult one = p.b.getIndexAttr(1);
+  SmallVector<OpFoldResult> sizes = {one, size}, strides = {one, one};
+  return p.load(memref::ReinterpretCastOp::create(
+      p.b, number.memory, OpFoldResult(begin), sizes, strides));
+}
+
 //===----------------------------------------------------------------------===//
 // Steps
 //===----------------------------------------------------------------------===//
 
 void StepFactors::load(MutableArrayRef<Value> operands, const Panel &at,
                        Value k0, Value begin, Value size) {
+  for (const KeyNumber &number : numbers)
+    operands[number.operand->getOperandNumber()] =
+        loadNumber(number, begin, size);
   for (const Factor &factor : factors) {
     Value &operand = operands[factor.of.operand->getOperandNumber()];
     if (!p.isKQ() && !factor.of.ofQueries && !areInPages) {

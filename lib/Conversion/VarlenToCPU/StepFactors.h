@@ -22,16 +22,18 @@ public:
 
   /// The memory that a factor is read from.
   static Value getSource(const StepFactor &factor) {
-    return factor.operand->get().getDefiningOp<ReadOp>().getSource();
+    return getSource(*factor.operand);
   }
-  /// The element type of factors in scratch.
-  FloatType getElement() const { return element; }
+  /// Whether steps round probabilities to the type of values.
+  bool roundsProbabilities();
 
   /// Memory for the queries of so many panels; where it is used, `use` says
   /// which, and takes it off the front. And memory for the keys of a block.
   SmallVector<Value> allocateQueries(OpFoldResult numPanels);
   void use(ValueRange &memory);
   void allocateKeys();
+  /// Reads the numbers that steps take of the keys at k0.
+  void readNumbers(Value k0, Value keys);
   /// Whether steps whose queries are rows read the keys of a block in one view.
   bool areInPlace() { return !areInPages; }
 
@@ -48,6 +50,9 @@ public:
             Value begin, Value size);
 
 private:
+  static Value getSource(OpOperand &read) {
+    return read.get().getDefiningOp<ReadOp>().getSource();
+  }
   /// A factor in one order. For a block `rows` is what steps read: the memory,
   /// or a view of the source.
   struct Copy {
@@ -56,8 +61,16 @@ private:
   };
   struct Factor {
     StepFactor of;
+    /// In scratch.
+    Type element;
     int64_t columns;
     SmallVector<Copy, 2> copies;
+  };
+
+  /// A number of each key of a block, as rows of one column.
+  struct KeyNumber {
+    OpOperand *operand;
+    Value memory = {};
   };
 
   /// The copies of all factors of queries, or of keys.
@@ -71,13 +84,14 @@ private:
   /// The part of a copy that a step reads.
   Value viewQueries(const Copy &copy, const Panel &at);
   Value viewKeys(const Copy &copy, Value begin, Value size);
+  Value loadNumber(const KeyNumber &number, Value begin, Value size);
 
   QueryPanels &p;
   /// Whether blocks are in one page each, set by allocateKeys; null if they
   /// are.
   Value areInPages;
-  FloatType element;
   SmallVector<Factor> factors;
+  SmallVector<KeyNumber, 2> numbers;
 };
 
 } // namespace mlir::varlen

@@ -41,6 +41,8 @@ protected:
   LogicalResult verifyBlocks();
   LogicalResult verifyFactor(StepOpInterface step, const StepFactor &factor,
                              int64_t columnMultiple);
+  /// An operand of a step that is a number of each key.
+  LogicalResult verifyKeyNumber(StepOpInterface step, Value number);
   /// Columns of factors are rounded up to a multiple.
   LogicalResult verifyStep(StepOpInterface step, int64_t columnMultiple);
   LogicalResult verifyRead(ReadOp read);
@@ -116,7 +118,9 @@ LogicalResult LoopVerifier::verifyFactor(StepOpInterface step,
   auto source = memoryType(read.getSource());
   auto type = cast<RankedTensorType>(factor.operand->get().getType());
   bool isPaired = schedule.getKv() == KVStorage::Pairs;
-  if (isPaired && !source.getElementType().isBF16())
+  bool isQuantised =
+      !factor.ofQueries && isQuantisedElement(source.getElementType());
+  if (isPaired && !isQuantised && !source.getElementType().isBF16())
     return read.emitOpError("expected rows of bf16 for kv = pairs, got ")
            << source;
   // Pairs that are summed over rows are made of two of them.
@@ -125,11 +129,26 @@ LogicalResult LoopVerifier::verifyFactor(StepOpInterface step,
     return read.emitOpError("expected an even number of columns for kv = "
                             "pairs, got ")
            << source;
-  Type element = isPaired ? source.getElementType() : step.getComputeType();
+  Type element = step.getComputeType();
+  if (isPaired)
+    element = BFloat16Type::get(element.getContext());
   int64_t columns = llvm::alignTo(sourceColumns, columnMultiple);
   if (type.getElementType() != element || type.getDimSize(1) != columns)
     return read.emitOpError("expected rows of ")
            << columns << " x " << element << ", got " << type;
+  if (read.getOtherwise() && read.getOtherwise()->front() != 0)
+    return read.emitOpError("expected 0 for rows that are not in use, got ")
+           << read.getOtherwise()->front();
+  return success();
+}
+
+LogicalResult LoopVerifier::verifyKeyNumber(StepOpInterface step,
+                                            Value number) {
+  auto read = number.getDefiningOp<ReadOp>();
+  if (!read || read.getTile() != step.getKeys() || !read.isOfVectors() ||
+      memoryType(read.getSource()).getElementType() != step.getComputeType())
+    return step->emitOpError("expected numbers of keys to be rows of ")
+           << step.getComputeType() << " that are read at the block";
   if (read.getOtherwise() && read.getOtherwise()->front() != 0)
     return read.emitOpError("expected 0 for rows that are not in use, got ")
            << read.getOtherwise()->front();
@@ -147,6 +166,9 @@ LogicalResult LoopVerifier::verifyStep(StepOpInterface step,
            << stringifyOrientation(step.getOrientation());
   for (const StepFactor &factor : step.getFactors())
     if (failed(verifyFactor(step, factor, columnMultiple)))
+      return failure();
+  for (OpOperand *number : step.getKeyNumbers())
+    if (failed(verifyKeyNumber(step, number->get())))
       return failure();
   for (OpOperand *number : getNumbers(step))
     if (!getQueriesDim(number->get()))
@@ -247,14 +269,16 @@ LogicalResult QueryLoopVerifier::verifyOp(StepOpInterface step) {
     if (step.getDimOfQueries(init) != varlen::getQueriesDim(Orientation::KQ))
       return step->emitOpError("expected sums whose columns are queries, got ")
              << init.get().getType();
-  // Few queries read keys and values as they are in memory.
+  // Few queries read keys and values as they are in memory; products convert
+  // quantised ones.
   auto elementOf = [](const StepFactor &factor) {
     auto read = factor.operand->get().getDefiningOp<ReadOp>();
     return memoryType(read.getSource()).getElementType();
   };
   Type first = elementOf(step.getFactors().front());
   for (const StepFactor &factor : step.getFactors())
-    if (Type other = elementOf(factor); first != other)
+    if (Type other = elementOf(factor);
+        first != other && (factor.ofQueries || !isQuantisedElement(other)))
       return step->emitOpError("expected rows of one element type in memory, "
                                "got ")
              << first << " and, of " << factor.name << ", " << other;

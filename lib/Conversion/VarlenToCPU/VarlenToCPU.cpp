@@ -40,7 +40,8 @@ static constexpr int64_t kKeysAtOnce = 1024;
 /// that of the first values that are read.
 static FloatType getElement(TileLoop loop) {
   if (loop.step)
-    return elementOf(StepFactors::getSource(loop.step.getFactors().front()));
+    return cast<FloatType>(
+        elementOf(StepFactors::getSource(loop.step.getFactors().front())));
   for (auto read : loop.tiles.getBody()->getOps<ReadOp>())
     return cast<FloatType>(getElementTypeOrSelf(read.getResult(0)));
   return Float32Type::get(loop.tiles.getContext());

@@ -27,9 +27,10 @@ ContractionBlocks::ContractionBlocks(ImplicitLocOpBuilder &b,
                                      const CPUTarget &target)
     : b(b), op(op), form(form), sizes(getContractionTile(target)),
       panelWidth(sizes.vectors *
-                 target.getLanes(getElement(form.result).getWidth() / 8)),
+                 target.getLanes(getElementWidth(form.result) / 8)),
       depthStep(isBF16Product(form, target) ? 2 : 1),
-      element(getElement(depthStep == 1 ? form.result : form.rhs)) {
+      element(cast<FloatType>(
+          getElement(depthStep == 1 ? form.result : form.rhs))) {
   AffineMap map = op.getMatchingIndexingMap(form.rhs);
   for (unsigned dim = 0; dim < op.getNumLoops(); ++dim)
     if (dim != form.depth && dim != form.columns && map.isFunctionOfDim(dim))

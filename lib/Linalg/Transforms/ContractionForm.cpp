@@ -8,6 +8,8 @@
 
 #include "ContractionForm.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
 using namespace mlir;
 using namespace mlir::varlen;
 
@@ -21,6 +23,18 @@ static bool hasDim(linalg::LinalgOp op, OpOperand &operand, unsigned dim) {
   return op.getMatchingIndexingMap(&operand).isFunctionOfDim(dim);
 }
 
+/// Whether an element is a float, or a signed byte in memory that becomes one:
+/// what copies factors into panels converts none.
+static bool isFactorElement(linalg::LinalgOp op, OpOperand &operand) {
+  Type element = getElementTypeOrSelf(operand.get().getType());
+  if (isa<FloatType>(element))
+    return true;
+  return element.isInteger(8) && op.hasPureBufferSemantics() &&
+         op.isDpsInput(&operand) &&
+         llvm::all_of(op.getMatchingBlockArgument(&operand).getUsers(),
+                      llvm::IsaPred<arith::SIToFPOp>);
+}
+
 FailureOr<ContractionForm> varlen::getContractionForm(linalg::LinalgOp op) {
   if (!linalg::isaContractionOpInterface(op))
     return failure();
@@ -30,7 +44,7 @@ FailureOr<ContractionForm> varlen::getContractionForm(linalg::LinalgOp op) {
     return failure();
   for (OpOperand &operand : op->getOpOperands())
     if (!op.getMatchingIndexingMap(&operand).isProjectedPermutation() ||
-        !isa<FloatType>(getElementTypeOrSelf(operand.get().getType())))
+        !isFactorElement(op, operand))
       return failure();
   ContractionForm form;
   form.result = op.getDpsInitOperand(0);

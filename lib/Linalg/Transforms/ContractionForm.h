@@ -28,8 +28,11 @@ struct ContractionForm {
   SmallVector<unsigned> outer;
 };
 
-inline FloatType getElement(OpOperand *operand) {
-  return cast<FloatType>(getElementTypeOrSelf(operand->get().getType()));
+inline Type getElement(OpOperand *operand) {
+  return getElementTypeOrSelf(operand->get().getType());
+}
+inline unsigned getElementWidth(OpOperand *operand) {
+  return getElement(operand).getIntOrFloatBitWidth();
 }
 
 /// Whether the last dimension of a memref is contiguous.
@@ -38,7 +41,7 @@ inline bool isContiguous(OpOperand *operand) {
 }
 
 /// The form of a sum of products of floats, on tensors or memrefs; failure for
-/// anything else.
+/// anything else. Factors in memory may be signed bytes, which are converted.
 FailureOr<ContractionForm> getContractionForm(linalg::LinalgOp op);
 
 /// Whether the products are those of pairs of bf16 that sum in f32, as an

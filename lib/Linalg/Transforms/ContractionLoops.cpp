@@ -20,7 +20,8 @@ using namespace mlir::varlen;
 ContractionLoops::ContractionLoops(OpBuilder &builder, linalg::LinalgOp op,
                                    const ContractionForm &form,
                                    const CPUTarget &target)
-    : op(op), form(form), target(target), element(getElement(form.result)),
+    : op(op), form(form), target(target),
+      element(cast<FloatType>(getElement(form.result))),
       b(op.getLoc(), builder) {}
 
 SmallVector<Value> ContractionLoops::getIndices(OpOperand &operand) {
@@ -28,6 +29,17 @@ SmallVector<Value> ContractionLoops::getIndices(OpOperand &operand) {
   for (AffineExpr expr : op.getMatchingIndexingMap(&operand).getResults())
     result.push_back(indices[cast<AffineDimExpr>(expr).getPosition()]);
   return result;
+}
+
+Value ContractionLoops::widen(Value factor) {
+  Type from = getElementTypeOrSelf(factor.getType()), type = element;
+  if (from == element)
+    return factor;
+  if (auto vector = dyn_cast<VectorType>(factor.getType()))
+    type = vector.clone(element);
+  if (isa<FloatType>(from))
+    return arith::ExtFOp::create(b, type, factor);
+  return arith::SIToFPOp::create(b, type, factor);
 }
 
 Value ContractionLoops::multiplyAdd(Value lhs, Value rhs, Value sum) {

@@ -33,6 +33,8 @@ protected:
   /// The loops over rows, columns and depth.
   virtual void emitMatrix() = 0;
   SmallVector<Value> getIndices(OpOperand &operand);
+  /// A scalar or vector of a factor in the type of sums.
+  Value widen(Value factor);
   /// `sum` and the products of two vectors of the type of sums.
   Value multiplyAdd(Value lhs, Value rhs, Value sum);
 

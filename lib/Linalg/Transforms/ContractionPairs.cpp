@@ -131,7 +131,7 @@ static bool hasContiguousColumns(linalg::LinalgOp op,
   if (!form.hasColumnsLast || !isContiguous(form.rhs) ||
       !isContiguous(form.result))
     return false;
-  unsigned bits = getElement(form.result).getWidth();
+  unsigned bits = getElementWidth(form.result);
   if (bits < 32)
     return false;
   if (isBF16Product(form, target))
@@ -139,7 +139,7 @@ static bool hasContiguousColumns(linalg::LinalgOp op,
   // A vector that is cut masks them, which LLVM can't of narrow floats without
   // instructions for these.
   int64_t columns = op.getStaticLoopRanges()[form.columns];
-  return getElement(form.rhs).getWidth() >= 32 ||
+  return getElementWidth(form.rhs) >= 32 || getElement(form.rhs).isInteger() ||
          (ShapedType::isStatic(columns) &&
           columns % target.getLanes(bits / 8) == 0);
 }

@@ -23,7 +23,7 @@ bool varlen::canTransposeFactor(linalg::LinalgOp op,
                                 const ContractionForm &form) {
   return op->hasAttr(kInOrderAttrName) && op.hasPureBufferSemantics() &&
          form.hasRightDepthLast && isContiguous(form.result) &&
-         getElement(form.result).getWidth() >= 32;
+         getElementWidth(form.result) >= 32;
 }
 
 namespace {
@@ -84,7 +84,7 @@ template <typename Steps>
 Value ContractionTransposer<Steps>::emitFirstSquare() {
   IndexBuilder index{b};
   auto memory = memref::ExtractStridedMetadataOp::create(b, form.rhs->get());
-  int64_t bytes = getElement(form.rhs).getWidth() / 8;
+  int64_t bytes = getElementWidth(form.rhs) / 8;
   Value place =
       index.add(index.div(memref::ExtractAlignedPointerAsIndexOp::create(
                               b, form.rhs->get()),

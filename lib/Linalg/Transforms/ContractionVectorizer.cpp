@@ -89,15 +89,6 @@ ContractionVectorizer::ContractionVectorizer(OpBuilder &builder,
         std::clamp<int64_t>(llvm::divideCeil(columns, lanes), 1, sizes.vectors);
 }
 
-static Value convert(ImplicitLocOpBuilder &b, Value value, FloatType element) {
-  Type type = element;
-  if (auto vector = dyn_cast<VectorType>(value.getType()))
-    type = vector.clone(element);
-  if (value.getType() == type)
-    return value;
-  return arith::ExtFOp::create(b, type, value);
-}
-
 Value ContractionVectorizer::load(OpOperand &operand, Value mask) {
   auto type =
       VectorType::get({lanes}, getElementTypeOrSelf(operand.get().getType()));
@@ -110,17 +101,15 @@ Value ContractionVectorizer::load(OpOperand &operand, Value mask) {
 }
 
 Value ContractionVectorizer::loadRight(Value mask) {
-  return convert(b, load(*form.rhs, mask), element);
+  return widen(load(*form.rhs, mask));
 }
 
 Value ContractionVectorizer::loadStep(OpOperand &operand) {
-  return convert(b,
-                 memref::LoadOp::create(b, operand.get(), getIndices(operand)),
-                 element);
+  return widen(memref::LoadOp::create(b, operand.get(), getIndices(operand)));
 }
 
 Value ContractionVectorizer::loadSteps(OpOperand &operand) {
-  return convert(b, load(operand, /*mask=*/{}), element);
+  return widen(load(operand, /*mask=*/{}));
 }
 
 Value ContractionVectorizer::loadLeft() {

@@ -42,9 +42,7 @@ Value DotVectorizer::load(OpOperand &operand) {
   auto type = VectorType::get({lanes}, getElement(&operand));
   Value vector =
       vector::LoadOp::create(b, type, operand.get(), getIndices(operand));
-  if (isPaired || type.getElementType() == element)
-    return vector;
-  return arith::ExtFOp::create(b, type.clone(element), vector);
+  return isPaired ? vector : widen(vector);
 }
 
 Value DotVectorizer::addProducts(Value sum, Value lhs, Value rhs) {

@@ -76,7 +76,7 @@ FailureOr<ContractionForm> GroupFinder::getBlockForm(linalg::LinalgOp op,
                                                      const LinalgGroup &group,
                                                      ArrayRef<unsigned> loops) {
   FailureOr<ContractionForm> form = getContractionForm(op);
-  if (failed(form) || getElement(form->result).getWidth() < 32)
+  if (failed(form) || getElementWidth(form->result) < 32)
     return failure();
   for (unsigned dim : form->outer) {
     const auto *place = llvm::find(loops, dim);
@@ -124,7 +124,7 @@ bool varlen::canHaveColumnTiles(linalg::LinalgOp op,
   // Of many rows it would be in blocks.
   AffineMap result = op.getMatchingIndexingMap(form.result);
   return form.hasRightDepthLast && op.getNumReductionLoops() == 1 &&
-         getElement(form.result).getWidth() >= 32 &&
+         getElementWidth(form.result) >= 32 &&
          result.getDimPosition(result.getNumResults() - 2) == form.rows;
 }
 

@@ -30,8 +30,8 @@ static int64_t getNumRegisters(const CPUTarget &target) {
 bool varlen::isVectorElement(Type type) {
   if (auto integer = dyn_cast<IntegerType>(type))
     return llvm::is_contained({8u, 16u, 32u, 64u}, integer.getWidth());
-  return type.isIndex() || type.isF16() || type.isBF16() || type.isF32() ||
-         type.isF64();
+  return type.isIndex() || isa<Float8E4M3FNType>(type) || type.isF16() ||
+         type.isBF16() || type.isF32() || type.isF64();
 }
 
 static int64_t getBytes(Type type) {

@@ -180,7 +180,7 @@ Value GroupTiler::emitBlock(linalg::LinalgOp op, linalg::LinalgOp tiled,
 /// than with each product.
 Value GroupTiler::emitInOrder(linalg::LinalgOp op, linalg::LinalgOp tiled,
                               const ContractionForm &form) {
-  FloatType element = getElement(form.result);
+  auto element = cast<FloatType>(getElement(form.result));
   SmallVector<Value> factors = tiled.getDpsInputs();
   Value &lhs = factors[form.lhs->getOperandNumber()];
   if (getElement(form.lhs) != element && !isBF16Product(form, target)) {

@@ -27,6 +27,8 @@
 
 #include "llvm/ADT/SetVector.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mlir::varlen;
 
@@ -139,6 +141,48 @@ static Value roundToF16(Lanes lanes, Type type, Value x) {
   return lanes.narrowTo(type, lanes.bitOr(result, sign));
 }
 
+/// Whether only conversions know the type.
+static bool isStorage(Type type) {
+  return isa<Float8E4M3FNType>(getElementTypeOrSelf(type));
+}
+
+/// An f8E4M3FN in f32: as f16 with an exponent that is 8 too small, denormals
+/// included, or, where that takes more, as f32 whose exponent is 120 too small.
+static Value extendF8(Lanes lanes, Value x, bool asF16) {
+  ImplicitLocOpBuilder &b = lanes.b;
+  Type word = asF16 ? lanes.narrow : lanes.integer;
+  auto constant = [&](uint32_t bits) {
+    return createScalarOrSplatConstant(
+        b, b.getLoc(), word,
+        APInt(getElementTypeOrSelf(word).getIntOrFloatBitWidth(), bits));
+  };
+  auto bitAnd = [&](Value x, uint32_t bits) -> Value {
+    return arith::AndIOp::create(b, x, constant(bits));
+  };
+  Value bits =
+      arith::BitcastOp::create(b, getLaneType(x.getType(), b.getI8Type()), x);
+  Value wide = arith::ExtSIOp::create(b, word, bits);
+  Value isNaN = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                      bitAnd(wide, 0x7f), constant(0x7f));
+  // The sign has been extended over the bits in front of the magnitude.
+  Value fields =
+      bitAnd(arith::ShLIOp::create(b, wide, constant(asF16 ? 7 : 20)),
+             asF16 ? 0xbf80 : 0x87f00000);
+  fields = arith::SelectOp::create(
+      b, isNaN, constant(asF16 ? 0x7e00 : 0x7fc00000), fields);
+  Value result;
+  if (asF16) {
+    Type half = getLaneType(x.getType(), b.getF16Type());
+    Value bitsOfHalf = arith::BitcastOp::create(b, half, fields);
+    result = arith::ExtFOp::create(b, lanes.real, bitsOfHalf);
+  } else {
+    result = lanes.asReal(fields);
+  }
+  Value power = createScalarOrSplatConstant(
+      b, b.getLoc(), lanes.real, APFloat(std::ldexp(1.0f, asF16 ? 8 : 120)));
+  return arith::MulFOp::create(b, result, power);
+}
+
 LogicalResult varlen::widenNarrowFloats(Operation *root) {
   MLIRContext *context = root->getContext();
   Type f32 = Float32Type::get(context);
@@ -177,6 +221,7 @@ public:
       : bf16(!target.hasBF16Dot), f16(!target.hasF16Conversion) {}
 
   void expand(arith::ExtFOp op) const;
+  void expandStorage(arith::ExtFOp op) const;
   void expand(arith::TruncFOp op) const;
 
 private:
@@ -189,8 +234,25 @@ private:
 
 } // namespace
 
+void ConversionExpander::expandStorage(arith::ExtFOp op) const {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Type type = op.getType(), element = getElementTypeOrSelf(type);
+  Value result =
+      extendF8(Lanes(b, op.getIn().getType()), op.getIn(), /*asF16=*/!f16);
+  if (element.isF64())
+    result = arith::ExtFOp::create(b, type, result);
+  else if (!element.isF32())
+    result = arith::TruncFOp::create(b, type, result);
+  op.replaceAllUsesWith(result);
+  op.erase();
+  if (auto truncate = result.getDefiningOp<arith::TruncFOp>())
+    expand(truncate);
+}
+
 void ConversionExpander::expand(arith::ExtFOp op) const {
   Type from = op.getIn().getType();
+  if (isStorage(from))
+    return expandStorage(op);
   bool toF64 = getElementTypeOrSelf(op.getType()).isF64();
   if (!isNarrow(from) || (!isExpanded(from) && !toF64))
     return;

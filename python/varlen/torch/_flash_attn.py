@@ -13,6 +13,8 @@ from ._functions import (
     name_keys, name_optional, read_chunk, read_pages, read_scale, read_score, read_sides,
     refuse_layout,
 )  # fmt: skip
+from ._quantised import DTYPES as QUANTISED
+from ._quantised import attend_with_descales
 
 
 def flash_attn_varlen_func(
@@ -38,6 +40,9 @@ def flash_attn_varlen_func(
     attention_chunk: int = 0,
     learnable_sink: torch.Tensor | None = None,
     s_aux: torch.Tensor | None = None,
+    q_descale: torch.Tensor | None = None,
+    k_descale: torch.Tensor | None = None,
+    v_descale: torch.Tensor | None = None,
 ):
     """flash-attn's function of that name on `varlen_attn`, which says what shapes and
     dtypes are. `softcap` bounds the scaled products, to softcap * tanh(s / softcap); 0 does
@@ -49,7 +54,9 @@ def flash_attn_varlen_func(
 
     Of FlashAttention 3 and 4, and of vLLM: `seqused_q` and `seqused_k`, (N); `attention_chunk`,
     with `causal`: a query sees the keys of its chunk of that many, 0 is no chunk; the sink of
-    each head, (Hq) of float16 to float64, `learnable_sink` or `s_aux`.
+    each head, (Hq) of float16 to float64, `learnable_sink` or `s_aux`. k and v of float8_e4m3fn or
+    int8 on the CPU, times `k_descale` and `v_descale`, (N, Hkv), float32; q of float8_e4m3fn, too,
+    times `q_descale`: out is bfloat16 then.
 
     `dropout_p`, with a seed from PyTorch's generator, is `varlen_attn`'s, and so is `block_table`:
     beside one `seqused_k`, or where there is none `cu_seqlens_k`, says how many keys a sequence
@@ -92,10 +99,22 @@ def flash_attn_varlen_func(
                 score, captures, dropout_p, None, None, q, "cu_seqlens_q", cu_seqlens_q
             )
         score = read_score(score, captures, q) or ("", None)
-        out, lse = _ops.attn(
+        operands = (
             q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, left, right, scale, *score,
             seqused_q, None, chunk, block_table,
         )  # fmt: skip
+        if k.dtype in QUANTISED:
+            out, lse = attend_with_descales(
+                operands, q_descale=q_descale, k_descale=k_descale, v_descale=v_descale
+            )
+        else:
+            for name, x in (("q", q_descale), ("k", k_descale), ("v", v_descale)):
+                if x is not None:
+                    raise ValueError(
+                        f"{name}_descale: expected k and v of torch.float8_e4m3fn or torch.int8 "
+                        f"beside it, got {k.dtype}"
+                    )
+            out, lse = _ops.attn(*operands)
     except Exception:
         check_layouts(
             q=q, k=k, v=v, cu_seqlens_q=cu_seqlens_q, **where,

@@ -13,6 +13,8 @@ from .._arrays import name_layout, refuse_negative_view
 from .._dropout import check_sequences
 from .._options import as_flag, as_integer, check_chunk, check_score, is_positive_number, show
 from . import _ops as _ops  # registers torch.ops.varlen
+from ._quantised import DTYPES as QUANTISED
+from ._quantised import attend_quantised, refuse_scales
 
 if TYPE_CHECKING:
     from torch.nn.attention.varlen import AuxRequest
@@ -50,6 +52,8 @@ def varlen_attn(
     dropout_p: float = 0.0,
     seed: int | torch.Tensor | None = None,
     sequence_ids: torch.Tensor | None = None,
+    k_scale: torch.Tensor | None = None,
+    v_scale: torch.Tensor | None = None,
 ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     """Attention over packed sequences of different lengths.
 
@@ -90,6 +94,9 @@ def varlen_attn(
             sequence, the head and the places of query and key, and from nothing else.
         sequence_ids: (N,), int32 or int64, names sequences for dropout, by their low 32 bits;
             None: their places in the batch.
+        k_scale, v_scale: float32: key and value are quantised, of int8 or float8_e4m3fn, beside a
+            query of float16, bfloat16 or float32, and are multiplied by these: (Hkv,), (Tk, Hkv),
+            in pages (P, Hkv) or (P, page, Hkv); None is 1. On the CPU, and without gradients.
 
     Returns:
         out (Tq, Hq, Dv) of query's dtype, and lse (Hq, Tq), float32 or float64, if it
@@ -114,9 +121,12 @@ def varlen_attn(
                 score, captures, dropout_p, seed, sequence_ids, query, "cu_seq_q", cu_seq_q
             )
         options = read_options(score, captures, query, seqused_q, q_offset, chunk, block_table)
-        out, lse = _ops.attn(
-            query, key, value, cu_seq_q, cu_seq_k, seqused_k, sink, *arguments, *options
-        )
+        operands = query, key, value, cu_seq_q, cu_seq_k, seqused_k, sink, *arguments, *options
+        if key.dtype in QUANTISED:
+            out, lse = attend_quantised(operands, k_scale, v_scale)
+        else:
+            refuse_scales(k_scale, v_scale, key)
+            out, lse = _ops.attn(*operands)
     except Exception:
         check_layouts(
             query=query, key=key, value=value, cu_seq_q=cu_seq_q,

@@ -214,8 +214,9 @@ static SmallVector<Value> write(StepOp step, ImplicitLocOpBuilder &b) {
   Value total = emitVisibleSum(b, step, scores, step.getTotal(), false);
   Value count = emitVisibleSum(b, step, scores, step.getCount(), true);
   auto attn = varlen::OnlineAttnOp::create(
-      b, step.getQ(), step.getK(), step.getV(), step.getLo(), step.getHi(),
-      step.getK0(), /*seenBegin=*/Value(), /*seenEnd=*/Value(),
+      b, step.getQ(), step.getK(), step.getV(), /*kScale=*/Value(),
+      /*vScale=*/Value(), step.getLo(), step.getHi(), step.getK0(),
+      /*seenBegin=*/Value(), /*seenEnd=*/Value(),
       /*queries=*/Value(), /*keys=*/Value(), /*position=*/Value(),
       /*firstKey=*/Value(), /*captures=*/ValueRange(), /*tables=*/ValueRange(),
       /*rows=*/ValueRange(), step.getAcc(), step.getM(), step.getL(),

@@ -95,13 +95,18 @@ bool AttentionOpInterface::hasDynamicHeadDim() {
   SmallVector<ShapedByInputs> shapedValues = getShapedInputs();
   llvm::append_range(shapedValues, getShapedDestinations());
   for (const ShapedByInputs &value : shapedValues)
-    // The last extent of a table is another one.
-    if (!llvm::is_contained(getCaptures(), value.extents.back().source.value))
+    // The last extents of tables and scales are others.
+    if (!llvm::is_contained(getCaptures(), value.extents.back().source.value) &&
+        value.value != getKScale() && value.value != getVScale())
       values.push_back(value.value);
   return llvm::any_of(values, [](Value value) {
     ShapedType type = shaped(value);
     return type.getRank() >= 3 && ShapedType::isDynamic(type.getShape().back());
   });
+}
+
+bool AttentionOpInterface::isQuantised() {
+  return isQuantisedElement(shaped(getK()).getElementType());
 }
 
 FloatType AttentionOpInterface::getElementType() {
@@ -208,12 +213,12 @@ varlen::detail::createAttention(OpBuilder &b, AttentionOpInterface like,
     if (input)
       state.addOperands(input);
   };
-  // A table of pages comes behind the captures.
-  bool hasTable = !like.isGradient() && !like.isTangent();
-  Value blockTable = hasTable ? inputs.back() : Value();
+  // A table of pages and scales come behind the captures.
+  bool hasCache = !like.isGradient() && !like.isTangent();
+  ArrayRef<Value> ofCache = inputs.take_back(hasCache ? 3 : 0);
   // One segment for the tangents of all captures.
   size_t ofCaptures = like.isTangent() ? like.getWrtCaptures().size() : 0;
-  llvm::for_each(inputs.drop_back(hasTable ? 1 : ofCaptures), addOptional);
+  llvm::for_each(inputs.drop_back(ofCache.size() + ofCaptures), addOptional);
   if (like.isTangent()) {
     segments.push_back(ofCaptures);
     state.addOperands(inputs.take_back(ofCaptures));
@@ -226,8 +231,7 @@ varlen::detail::createAttention(OpBuilder &b, AttentionOpInterface like,
   state.addOperands(destinations);
   segments.push_back(captures.size());
   state.addOperands(captures);
-  if (hasTable)
-    addOptional(blockTable);
+  llvm::for_each(ofCache, addOptional);
   if (hasScore)
     cloneScore(like, state);
   StringRef segmentSizes = AttnOp::getOperandSegmentSizeAttr();
@@ -281,6 +285,21 @@ static ShapedByInputs shapeLike(StringRef name, Value value, NamedValue other) {
   return result;
 }
 
+/// The scale of `rows`, which are k or v: a number for each head, for each row,
+/// or in pages for each page or row, and head.
+static ShapedByInputs shapeOfScale(StringRef name, Value scale,
+                                   NamedValue rows) {
+  ShapedByInputs result{
+      {name, scale}, Float32Type::get(scale.getContext()), {}};
+  unsigned heads = getHeadsDim(rows.value);
+  unsigned rank = std::clamp<int64_t>(shaped(scale).getRank(), 1, heads + 1);
+  // What differs between them comes in front of the heads.
+  for (unsigned dim = 0; dim + 1 < rank; ++dim)
+    result.extents.push_back({rows, dim});
+  result.extents.push_back({rows, heads});
+  return result;
+}
+
 bool varlen::detail::isOfQueries(AttentionOpInterface op, unsigned capture) {
   int64_t rank = shaped(op.getCaptures()[capture]).getRank();
   return rank == (isTable(op.getScoreBody(), capture) ? 3 : 2);
@@ -308,6 +327,16 @@ varlen::detail::getShapedCaptures(AttentionOpInterface op) {
   for (auto [number, capture] : llvm::enumerate(op.getCaptures()))
     captures.push_back(shapeOfCapture("capture", capture, number, op));
   return captures;
+}
+
+SmallVector<ShapedByInputs>
+varlen::detail::getAttnInputs(AttentionOpInterface op) {
+  SmallVector<ShapedByInputs> inputs = getShapedCaptures(op);
+  if (Value scale = op.getKScale())
+    inputs.push_back(shapeOfScale("k_scale", scale, {"k", op.getK()}));
+  if (Value scale = op.getVScale())
+    inputs.push_back(shapeOfScale("v_scale", scale, {"v", op.getV()}));
+  return inputs;
 }
 
 SmallVector<ShapedByInputs>

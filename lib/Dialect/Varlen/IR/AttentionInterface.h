@@ -25,6 +25,8 @@ namespace mlir::varlen::detail {
 SmallVector<ShapedByInputs> getGradInputs(AttentionOpInterface op, Value dout,
                                           Value out, Value lse, Value dlse);
 SmallVector<ShapedByInputs> getShapedCaptures(AttentionOpInterface op);
+/// What varlen.attn reads beside: captures and the scales of quantised rows.
+SmallVector<ShapedByInputs> getAttnInputs(AttentionOpInterface op);
 /// Whether a capture differs between the queries of a head.
 bool isOfQueries(AttentionOpInterface op, unsigned capture);
 SmallVector<ShapedByInputs> getAttnResults(AttentionOpInterface op);

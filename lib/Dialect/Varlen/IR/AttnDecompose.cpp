@@ -45,6 +45,8 @@ SmallVector<Value> Decomposer::attendHead(const Sequence &sequence, Value head,
   Value q = rowsOf(op.getQ(), sequence.qRow, sequence.qRows, head);
   Value k = rowsOf(sequence.k, sequence.kRow, sequence.kRows, kvHead);
   Value v = rowsOf(sequence.v, sequence.kRow, sequence.kRows, kvHead);
+  k = dequantise(k, op.getKScale(), sequence, kvHead);
+  v = dequantise(v, op.getVScale(), sequence, kvHead);
 
   Softmax softmax = emitSoftmax(sequence, head, q, k);
   return finish(softmax, mixValues(softmax, v), head, out, lse);

@@ -80,6 +80,7 @@ Value AttnDecomposer::load(Value vector, Value position) {
 AttnDecomposer::Sequence AttnDecomposer::loadSequence(Value number) {
   Value next = arith::AddIOp::create(b, number, index(1));
   Sequence sequence;
+  sequence.number = number;
   sequence.qRow = load(op.getCuQ(), number);
   sequence.kRow = op.isPaged() ? index(0) : load(op.getCuK(), number);
   sequence.qRows = op.getSequsedQ()
@@ -110,24 +111,30 @@ AttnDecomposer::Sequence AttnDecomposer::loadSequence(Value number) {
   return sequence;
 }
 
+std::pair<Value, Value> AttnDecomposer::findInPages(ImplicitLocOpBuilder &b,
+                                                    Value number, Value key) {
+  // Outside of the body that `b` is in.
+  Value page = tensor::DimOp::create(this->b, op.getK(), 1);
+  Value slot = arith::DivUIOp::create(b, key, page);
+  Value entry = tensor::ExtractOp::create(b, op.getBlockTable(),
+                                          ValueRange{number, slot});
+  return {arith::IndexCastOp::create(b, b.getIndexType(), entry),
+          arith::RemUIOp::create(b, key, page)};
+}
+
 Value AttnDecomposer::gatherPages(Value paged, Value number, Value rows) {
   auto type = cast<RankedTensorType>(paged.getType());
   OpFoldResult heads = tensor::getMixedSize(b, b.getLoc(), paged, 2),
                columns = tensor::getMixedSize(b, b.getLoc(), paged, 3);
-  Value page = tensor::DimOp::create(b, paged, 1);
   Value init = tensor::EmptyOp::create(
       b, ArrayRef<OpFoldResult>{rows, heads, columns}, type.getElementType());
   return generic({}, init, {b.getMultiDimIdentityMap(3)},
                  [&](ImplicitLocOpBuilder &b, ValueRange) -> Value {
                    Value key = linalg::IndexOp::create(b, 0);
-                   Value slot = arith::DivUIOp::create(b, key, page);
-                   Value entry = tensor::ExtractOp::create(
-                       b, op.getBlockTable(), ValueRange{number, slot});
-                   SmallVector<Value> at = {
-                       arith::IndexCastOp::create(b, b.getIndexType(), entry),
-                       arith::RemUIOp::create(b, key, page),
-                       linalg::IndexOp::create(b, 1),
-                       linalg::IndexOp::create(b, 2)};
+                   auto [page, row] = findInPages(b, number, key);
+                   SmallVector<Value> at = {page, row,
+                                            linalg::IndexOp::create(b, 1),
+                                            linalg::IndexOp::create(b, 2)};
                    return tensor::ExtractOp::create(b, paged, at);
                  });
 }
@@ -470,6 +477,34 @@ Value AttnDecomposer::insertRows(Value matrix, Value packed, Value row,
       b, matrix, packed, ArrayRef<OpFoldResult>{row, head, zero},
       ArrayRef<OpFoldResult>{rows, one, columns},
       ArrayRef<OpFoldResult>{one, one, one});
+}
+
+Value AttnDecomposer::dequantise(Value rows, Value scale,
+                                 const Sequence &sequence, Value head) {
+  if (!op.isQuantised())
+    return rows;
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, b.getLoc(), rows);
+  return generic({rows}, filled(sizes, constant(compute, 0)),
+                 {matrix(), matrix()},
+                 [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
+                   Value element = toCompute(b, args[0]);
+                   if (!scale)
+                     return element;
+                   int64_t rank = shaped(scale).getRank();
+                   SmallVector<Value> at = {head};
+                   if (rank > 1 && op.isPaged()) {
+                     Value key = linalg::IndexOp::create(b, 0);
+                     auto [page, row] = findInPages(b, sequence.number, key);
+                     at = {page, row, head};
+                     if (rank == 2)
+                       at = {page, head};
+                   } else if (rank > 1) {
+                     Value key = linalg::IndexOp::create(b, 0);
+                     at = {arith::AddIOp::create(b, sequence.kRow, key), head};
+                   }
+                   return arith::MulFOp::create(
+                       b, element, tensor::ExtractOp::create(b, scale, at));
+                 });
 }
 
 Value AttnDecomposer::vectorOf(Value perHead, Value row, Value rows,

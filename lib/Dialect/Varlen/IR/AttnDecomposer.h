@@ -26,6 +26,7 @@ class AttnDecomposer {
 protected:
   /// The rows of one sequence that count, and where its mask's diagonal is.
   struct Sequence {
+    Value number;
     Value qRow, qRows;
     Value kRow, kRows;
     /// What these are rows of: k and v, or their pages in a tensor without.
@@ -143,6 +144,10 @@ protected:
   Value rowsOf(Value packed, Value row, Value rows, Value head);
   Value insertRows(Value matrix, Value packed, Value row, Value rows,
                    Value head);
+  /// Rows of a head of k or v times their `scale`, which may be null, in the
+  /// compute type; as they are if k and v are not quantised.
+  Value dequantise(Value rows, Value scale, const Sequence &sequence,
+                   Value head);
   /// The same of what has one number for each row: a vector of one head.
   Value vectorOf(Value perHead, Value row, Value rows, Value head);
   Value insertVector(Value vector, Value perHead, Value row, Value rows,
@@ -202,6 +207,9 @@ private:
   Region ownScore;
 
   Sequence loadSequence(Value number);
+  /// The page that a key of a sequence is in, and its row there.
+  std::pair<Value, Value> findInPages(ImplicitLocOpBuilder &b, Value number,
+                                      Value key);
   /// The first `rows` rows of a sequence in `paged`, which is k or v in pages,
   /// as a packed tensor.
   Value gatherPages(Value paged, Value number, Value rows);

@@ -16,6 +16,7 @@
 #include "AttentionInterface.h"
 #include "varlen/Dialect/Varlen/IR/ShardingInterfaceImpl.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -90,6 +91,13 @@ static OpDims getDims(AttnOp op) {
     for (OpOperand *rows : {&op.getKMutable(), &op.getVMutable()})
       dims.operands[rows->getOperandNumber()] = ofPages;
   }
+  for (MutableOperandRange scales :
+       {op.getKScaleMutable(), op.getVScaleMutable()})
+    for (OpOperand &scale : scales) {
+      Dims of(shaped(scale.get()).getRank(), Dim::Whole);
+      of.back() = Dim::Heads;
+      dims.operands[scale.getOperandNumber()] = of;
+    }
   dims.results = {ofQueries, ofNumbers};
   return dims;
 }

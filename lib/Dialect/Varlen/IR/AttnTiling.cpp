@@ -258,6 +258,11 @@ FailureOr<TilingResult> varlen::detail::tileAttn(AttentionOpInterface op,
                     tiled.generatedSlices);
   };
   Value k = sliceHeads(op.getK()), v = sliceHeads(op.getV());
+  Value kScale = op.getKScale(), vScale = op.getVScale();
+  for (Value *scale : {&kScale, &vScale})
+    if (*scale)
+      *scale = sliceDim(b, loc, *scale, shaped(*scale).getRank() - 1, *kvHeads,
+                        tiled.generatedSlices);
   Value sink = op.getSink();
   if (sink)
     sink = sliceDim(b, loc, sink, 0, heads, tiled.generatedSlices);
@@ -285,7 +290,9 @@ FailureOr<TilingResult> varlen::detail::tileAttn(AttentionOpInterface op,
                     op.getSequsedK(),
                     qOffset,
                     sink,
-                    op.getBlockTable()};
+                    op.getBlockTable(),
+                    kScale,
+                    vScale};
   return createTile(op, b, offsets, sizes, types, inputs, captures,
                     std::move(tiled));
 }

@@ -19,6 +19,7 @@
 #include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 #include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
 
 #include "llvm/ADT/SmallString.h"
@@ -44,9 +45,10 @@ public:
 
   LogicalResult verify() {
     return success(succeeded(verifyPages()) && succeeded(verifyWrtCaptures()) &&
-                   succeeded(verifyForm()) && succeeded(verifyTensors()) &&
-                   succeeded(verifySequences()) && succeeded(verifySink()) &&
-                   succeeded(verifyScale()) && succeeded(verifyScoreRegion()) &&
+                   succeeded(verifyForm()) && succeeded(verifyElements()) &&
+                   succeeded(verifyTensors()) && succeeded(verifySequences()) &&
+                   succeeded(verifySink()) && succeeded(verifyScale()) &&
+                   succeeded(verifyScoreRegion()) &&
                    succeeded(verifyConstants()));
   }
 
@@ -54,6 +56,7 @@ private:
   LogicalResult verifyPages();
   LogicalResult verifyWrtCaptures();
   LogicalResult verifyForm();
+  LogicalResult verifyElements();
   LogicalResult verifyTensors();
   LogicalResult verifySequences();
   LogicalResult verifySink();
@@ -132,15 +135,45 @@ LogicalResult AttnVerifier::verifyForm() {
   return success();
 }
 
-LogicalResult AttnVerifier::verifyTensors() {
+LogicalResult AttnVerifier::verifyElements() {
+  Type element = q.type().getElementType(), ofK = k.type().getElementType(),
+       ofV = v.type().getElementType();
+  bool isQuantised = isQuantisedElement(ofK) || isQuantisedElement(ofV);
   // attn_c3
-  Type element = q.type().getElementType();
-  if (k.type().getElementType() != element ||
-      v.type().getElementType() != element)
+  if (!isQuantised && (ofK != element || ofV != element))
     return op->emitOpError("expected q, k and v of one element type, got ")
-           << element << ", " << k.type().getElementType() << " and "
-           << v.type().getElementType();
+           << element << ", " << ofK << " and " << ofV;
+  // attn_c27
+  if (ofK != ofV)
+    return op->emitOpError(
+               "expected quantised k and v of one element type, got ")
+           << ofK << " and " << ofV;
+  if (isQuantised && element.isF64())
+    return op->emitOpError("expected q of f16, bf16 or f32 beside k and v of ")
+           << ofK << ", got " << element;
+  // attn_c28
+  for (auto [name, scale] : {NamedValue{"k_scale", op.getKScale()},
+                             NamedValue{"v_scale", op.getVScale()}}) {
+    if (!scale)
+      continue;
+    if (!isQuantised)
+      return op->emitOpError("expected k and v of i8 or f8E4M3FN beside ")
+             << name << ", got " << ofK;
+    DenseFPElementsAttr numbers;
+    if (!matchPattern(scale, m_Constant(&numbers)))
+      continue;
+    for (const APFloat &number : numbers.getValues<APFloat>())
+      if (!number.isFinite()) {
+        SmallString<16> text;
+        number.toString(text);
+        return op->emitOpError("expected finite numbers in ")
+               << name << ", got " << text;
+      }
+  }
+  return success();
+}
 
+LogicalResult AttnVerifier::verifyTensors() {
   auto same = [&](const NamedValue &a, const NamedValue &b, unsigned dim,
                   StringRef what) -> LogicalResult {
     if (succeeded(verifyCompatibleShape(a.extent(dim), b.extent(dim))))
@@ -379,7 +412,8 @@ LogicalResult AttnVerifier::verifyConstantLengths() {
 // Shapes that follow from others
 //===----------------------------------------------------------------------===//
 
-/// attn_c14, attn_c15: out and lse. attn_c19: captures. attn_grad_c2,
+/// attn_c14, attn_c15: out and lse. attn_c19: captures. attn_c29: the scales of
+/// quantised keys and values. attn_grad_c2,
 /// attn_grad_c3: dout and out, lse and dlse. attn_grad_c4, attn_grad_c5,
 /// attn_grad_c7: dq, dk and dv; dsink; the gradients of captures. attn_jvp_c2,
 /// attn_jvp_c3: the tangents of inputs, of captures and of results.

@@ -342,6 +342,9 @@ static LogicalResult verifyRows(Operation *op, ValueRange values, Value memory,
   for (Value value : values) {
     auto type = cast<RankedTensorType>(value.getType());
     if (columns) {
+      // A number of each row may be a row of them.
+      if (columns == 1 && type.getShape() == ArrayRef<int64_t>{1, size})
+        continue;
       // Columns past the head_dim are padding.
       bool fits = type.getDimSize(0) == size && !type.isDynamicDim(1) &&
                   ShapedType::isStatic(*columns) &&
@@ -393,8 +396,14 @@ LogicalResult ReadOp::verify() {
     Type type = cast<RankedTensorType>(value.getType()).getElementType();
     if (type == element || type == wide)
       continue;
+    // f16 and bf16 have all numbers of quantised rows, too.
+    bool isQuantised = isQuantisedElement(element);
+    if (isQuantised && (type.isF16() || type.isBF16()))
+      continue;
     auto error = emitOpError("expected values of ") << element;
-    if (wide != element)
+    if (isQuantised)
+      error << ", f16, bf16 or " << wide;
+    else if (wide != element)
       error << " or " << wide;
     return error << ", got " << type;
   }

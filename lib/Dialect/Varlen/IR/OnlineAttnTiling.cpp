@@ -66,6 +66,8 @@ static FailureOr<TilingResult> tileStep(
         op.getCapturesMutable(), op.getRowsMutable()})
     for (OpOperand &operand : ofQueries)
       slice(operand, getQueriesDim(op.getOrientation()), queries);
+  for (OpOperand *number : op.getKeyNumbers())
+    slice(*number, 1 - getQueriesDim(op.getOrientation()), keys);
   SmallVector<Type> types;
   for (OpOperand &state : op.getDpsInitsMutable()) {
     Value &operand = operands[state.getOperandNumber()];

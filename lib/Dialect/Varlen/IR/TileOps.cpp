@@ -173,15 +173,23 @@ bool HideOp::hasLower() {
 // OnlineAttnOp
 //===----------------------------------------------------------------------===//
 
+/// Whether products convert these keys or values.
+static bool isQuantised(Value rows) {
+  return isQuantisedElement(elementOf(rows));
+}
+
 /// The rows, the state and the score of a step that has a state.
 template <typename Step> static LogicalResult verifyStateStep(Step op) {
   Value q = op.getQ(), k = op.getK(), v = op.getV();
   Value acc = op.getAcc(), m = op.getM(), l = op.getL();
+  SmallVector<NamedValue> rows = {{"q", q}};
+  for (NamedValue ofKeys : {NamedValue{"k", k}, NamedValue{"v", v}})
+    if (!isQuantised(ofKeys.value))
+      rows.push_back(ofKeys);
   if (failed(verifyLimits(op)) ||
       failed(verifyElements(op, "acc, m and l",
-                            {{"acc", acc}, {"m", m}, {"l", l}},
-                            {{"q", q}, {"k", k}, {"v", v}})) ||
-      failed(verifySameElement(op, {"q", q}, {"k", k})))
+                            {{"acc", acc}, {"m", m}, {"l", l}}, rows)) ||
+      (!isQuantised(k) && failed(verifySameElement(op, {"q", q}, {"k", k}))))
     return failure();
 
   Orientation orientation = op.getOrientation();
@@ -210,7 +218,28 @@ template <typename Step> static LogicalResult verifyStateStep(Step op) {
   return verifyScale(op, op.getScale());
 }
 
-LogicalResult OnlineAttnOp::verify() { return verifyStateStep(*this); }
+LogicalResult OnlineAttnOp::verify() {
+  if (failed(verifyStateStep(*this)))
+    return failure();
+  for (NamedValue scale : {NamedValue{"k_scale", getKScale()},
+                           NamedValue{"v_scale", getVScale()}}) {
+    if (!scale.value)
+      continue;
+    if (elementOf(scale.value) != getComputeType())
+      return emitOpError("expected ")
+             << scale.name << " of " << getComputeType() << ", got "
+             << elementOf(scale.value);
+    // A statistic of keys is that of queries in the other orientation.
+    bool isRow = getOrientation() == Orientation::QK;
+    int64_t keys = getCommonExtentAt({{getK(), 0}, {getV(), 0}});
+    if (failed(verifyTile(*this, getOrientation(), scale,
+                          isRow ? "1 x keys" : "keys x 1",
+                          isRow ? SmallVector<int64_t>{1, keys}
+                                : SmallVector<int64_t>{keys, 1})))
+      return failure();
+  }
+  return success();
+}
 
 LogicalResult OnlineAttnOp::inferReturnTypes(MLIRContext *,
                                              std::optional<Location>,
@@ -236,6 +265,14 @@ SmallVector<StepFactor> OnlineAttnOp::getFactors() {
           {"v", &getVMutable(), false, /*alongColumns=*/false, true}};
 }
 
+SmallVector<OpOperand *> OnlineAttnOp::getKeyNumbers() {
+  SmallVector<OpOperand *> numbers;
+  for (MutableOperandRange scale : {getKScaleMutable(), getVScaleMutable()})
+    for (OpOperand &number : scale)
+      numbers.push_back(&number);
+  return numbers;
+}
+
 FloatType OnlineAttnOp::getComputeType() {
   return cast<FloatType>(elementOf(getM()));
 }
@@ -250,7 +287,8 @@ void OnlineAttnOp::setInputs(const StepInputs &inputs) {
 
 Operation *OnlineAttnOp::createMerge(OpBuilder &b, ValueRange state,
                                      ValueRange more) {
-  bool isRounded = elementOf(getV()) != elementOf(getM());
+  bool isRounded =
+      !isQuantised(getV()) && elementOf(getV()) != elementOf(getM());
   return OnlineMergeOp::create(b, getLoc(), state[0], state[1], state[2],
                                /*tangents=*/ValueRange(), more[0], more[1],
                                more[2], /*more_tangents=*/ValueRange(),

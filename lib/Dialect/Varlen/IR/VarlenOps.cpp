@@ -157,7 +157,8 @@ void AttnOp::build(OpBuilder &builder, OperationState &state, Value q, Value k,
     mask = MaskAttr::get(builder.getContext(), -1, -1, Alignment::BottomRight);
   build(builder, state, q, k, v, cuQ, cuK, options.sequsedQ, options.sequsedK,
         options.qOffset, options.sink, out, lse, /*captures=*/ValueRange(),
-        options.blockTable, mask, options.scale, /*scoreCount=*/0);
+        options.blockTable, options.kScale, options.vScale, mask, options.scale,
+        /*scoreCount=*/0);
 }
 
 LogicalResult AttnOp::inferReturnTypes(MLIRContext *, std::optional<Location>,

@@ -145,7 +145,9 @@ static int64_t numberOf(StringRef name) {
       .Case("tlse", VARLEN_TENSOR_TLSE)
       .Case("tcapture", VARLEN_TENSOR_TCAPTURE)
       .Case("dtout", VARLEN_TENSOR_DTOUT)
-      .Case("dtlse", VARLEN_TENSOR_DTLSE);
+      .Case("dtlse", VARLEN_TENSOR_DTLSE)
+      .Case("k_scale", VARLEN_TENSOR_K_SCALE)
+      .Case("v_scale", VARLEN_TENSOR_V_SCALE);
 }
 
 /// How the runtime numbers a rule about those extents.
@@ -157,8 +159,10 @@ static int64_t numberOf(const ExtentRule &rule) {
   // Tables have entries as what they follow from has a head_dim.
   if (of == "capture")
     return number(numberOf(name), VARLEN_EXTENT_HEAD_DIM, numberOf(of));
-  auto pageOf = [](StringRef name) {
-    return name == "k" ? VARLEN_TENSOR_K_PAGE : VARLEN_TENSOR_V_PAGE;
+  auto pageOf = [](StringRef name) -> int64_t {
+    if (name == "k")
+      return VARLEN_TENSOR_K_PAGE;
+    return name == "v" ? VARLEN_TENSOR_V_PAGE : numberOf(name);
   };
   switch (getRowExtent(rule.bound)) {
   case RowExtent::Rows:

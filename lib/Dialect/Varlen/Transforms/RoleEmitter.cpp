@@ -37,6 +37,8 @@ RoleEmitter::RoleEmitter(AttentionOpInterface op, OpBuilder &builder)
   Value group = index.max(index.div(index.dim(op.getQ(), 1), kvHeads), 1);
   ExtentFault fault = emitExtentFault(b, op);
   KeyExtents keys = emitKeyExtents(b, op);
+  kScale = emitScaleRows(op.getKScale(), op.getK());
+  vScale = emitScaleRows(op.getVScale(), op.getV());
   batch = BatchOp::create(b, op.getCuQ(), op.getCuK(), op.getSequsedQ(),
                           op.getSequsedK(), op.getQOffset(), op.getBlockTable(),
                           keys.numPages, keys.pageRows, index.dim(op.getQ(), 0),
@@ -66,6 +68,38 @@ Value RoleEmitter::fill(ArrayRef<int64_t> shape, double value,
   Value empty = tensor::EmptyOp::create(b, shape, compute, sizes);
   Value number = arith::ConstantOp::create(b, b.getFloatAttr(compute, value));
   return linalg::FillOp::create(b, number, empty).getResult(0);
+}
+
+Value RoleEmitter::emitScaleRows(Value scale, Value rows) {
+  if (!scale)
+    return {};
+  auto of = memref::ExtractStridedMetadataOp::create(b, scale);
+  unsigned heads = getHeadsDim(rows), rank = shaped(scale).getRank();
+  OpFoldResult one = b.getIndexAttr(1);
+  SmallVector<OpFoldResult> sizes, strides;
+  // Rows that share a number lie at one place.
+  for (unsigned dim = 0; dim <= heads; ++dim) {
+    sizes.push_back(memref::getMixedSize(b, b.getLoc(), rows, dim));
+    if (dim == heads)
+      strides.push_back(of.getStrides()[rank - 1]);
+    else if (dim + 1 < rank)
+      strides.push_back(of.getStrides()[dim]);
+    else
+      strides.push_back(b.getIndexAttr(0));
+  }
+  sizes.push_back(one);
+  strides.push_back(one);
+  return memref::ReinterpretCastOp::create(b, of.getBaseBuffer(),
+                                           of.getOffset(), sizes, strides);
+}
+
+Value RoleEmitter::readScale(Value scale, Value keys, const RoleShape &shape) {
+  if (!scale)
+    return {};
+  SmallVector<int64_t> extents = {shape.block, 1};
+  if (shape.orientation == Orientation::QK)
+    std::swap(extents[0], extents[1]);
+  return read(scale, keys, RankedTensorType::get(extents, compute));
 }
 
 void RoleEmitter::write(ValueRange values, Value to, Value tile,
@@ -219,8 +253,10 @@ OnlineAttnOp RoleEmitter::emitStep(const RoleShape &shape, Value q,
       shape.factor.isF16() && getFactor(op.getScoreBody())
           ? 0
           : shape.rescaleThreshold;
+  Value ofK = readScale(kScale, keys, shape);
+  Value ofV = readScale(vScale, keys, shape);
   return addScore(OnlineAttnOp::create(
-      b, q, k, v, /*lo=*/Value(), /*hi=*/Value(), /*k0=*/Value(),
+      b, q, k, v, ofK, ofV, /*lo=*/Value(), /*hi=*/Value(), /*k0=*/Value(),
       /*seen_begin=*/Value(), /*seen_end=*/Value(), queries, keys,
       /*position=*/Value(), /*first_key=*/Value(), captures, getTables(),
       /*rows=*/ValueRange(), state[0], state[1], state[2], scaleAttr(),

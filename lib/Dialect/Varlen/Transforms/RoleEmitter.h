@@ -74,6 +74,10 @@ private:
     return ReadOp::create(b, type, source, tile, DenseF64ArrayAttr())
         .getResult(0);
   }
+  /// The scale of quantised keys or values as rows of one column; null without.
+  Value emitScaleRows(Value scale, Value rows);
+  /// A number of each key of a block; null without.
+  Value readScale(Value scale, Value keys, const RoleShape &shape);
   Value readRows(Value memory, Value tile, int64_t rows,
                  const RoleShape &shape) {
     return read(memory, tile, rowsOf(memory, rows, shape));
@@ -135,6 +139,8 @@ private:
   /// products.
   double scale;
   Value batch, statistics, sinkTerms;
+  /// Of k and v, T x H x 1, or in pages P x page x H x 1; null without.
+  Value kScale, vScale;
   /// What rows subtract from the gradients of captures; null but for those of
   /// heads, and for tables.
   SmallVector<Value> captureTerms;

@@ -125,7 +125,8 @@ static std::string describe(const ExtentRule &rule) {
         .str();
   }
   constexpr StringLiteral meanings[] = {"as many rows as ", "as many heads as ",
-                                        "the head_dim of "};
+                                        "the head_dim of ", "as many pages as ",
+                                        "as many rows in a page as "};
   return (name + " must have " +
           meanings[static_cast<size_t>(getRowExtent(rule.bound))] + of)
       .str();

@@ -11,6 +11,7 @@
 
 #include "ScoreReference.h"
 #include "StepBuilder.h"
+#include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 
 namespace mlir::varlen {
 
@@ -25,7 +26,8 @@ struct StateBuilder : StepBuilder {
   /// Whether a step rounds probabilities. The weight of the first key of all
   /// must be 1 then: a row that sees one key is that key's value, as it is.
   template <typename Step> static bool isRoundedIn(Step step) {
-    return elementOf(step.getV()) != elementOf(step.getM());
+    Type ofV = elementOf(step.getV());
+    return ofV != elementOf(step.getM()) && !isQuantisedElement(ofV);
   }
 
   /// The largest of `scores` for each query, a statistic like `m`. Reduced

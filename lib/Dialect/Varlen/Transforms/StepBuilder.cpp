@@ -8,6 +8,7 @@
 
 #include "StepBuilder.h"
 
+#include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 #include "varlen/Support/Body.h"
 #include "varlen/Support/Extents.h"
 #include "varlen/Support/IndexBuilder.h"
@@ -141,9 +142,28 @@ Value StepBuilder::negate(Value tile) {
   return elementwise({tile}, empty(tile, compute), bodyOf<arith::NegFOp>);
 }
 
+Value StepBuilder::scaleKeys(Value tile, Value scale, Value init) {
+  if (!scale)
+    return tile;
+  AffineExpr zero = b.getAffineConstantExpr(0), rows = b.getAffineDimExpr(0),
+             columns = b.getAffineDimExpr(1);
+  AffineMap ofKeys = kq ? AffineMap::get(2, 0, {rows, zero}, b.getContext())
+                        : AffineMap::get(2, 0, {zero, columns}, b.getContext());
+  AffineMap all = b.getMultiDimIdentityMap(2);
+  SmallVector<utils::IteratorType> iterators(2, utils::IteratorType::parallel);
+  auto multiply = [](OpBuilder &inner, Location loc, ValueRange args) {
+    Value product = arith::MulFOp::create(inner, loc, args[0], args[1]);
+    linalg::YieldOp::create(inner, loc, product);
+  };
+  return linalg::GenericOp::create(b, init.getType(), ValueRange{tile, scale},
+                                   init, ArrayRef<AffineMap>{all, ofKeys, all},
+                                   iterators, multiply)
+      .getResult(0);
+}
+
 Value StepBuilder::round(Value tile, Value like) {
   Type narrow = elementOf(like);
-  if (narrow == compute)
+  if (narrow == compute || isQuantisedElement(narrow))
     return tile;
   return elementwise(
       {tile}, empty(tile, narrow),

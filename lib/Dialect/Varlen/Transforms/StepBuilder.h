@@ -68,7 +68,10 @@ public:
   /// The reduction of what `inputs` have for each query to a statistic.
   Value reduce(ValueRange inputs, Value init, Body combine);
   Value negate(Value tile);
-  /// `tile` rounded to the type of `like`.
+  /// A score tile times `scale`, a number of each of its keys, which may be
+  /// null; written to `init`.
+  Value scaleKeys(Value tile, Value scale, Value init);
+  /// `tile` rounded to the type of `like`, unless that is quantised.
   Value round(Value tile, Value like);
   Value exp2(ImplicitLocOpBuilder &inner, Value x);
   /// The weight of a score, of its factor and summand.

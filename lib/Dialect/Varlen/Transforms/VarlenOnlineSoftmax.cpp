@@ -121,6 +121,7 @@ SmallVector<Value> OnlineAttnBuilder::emit() {
   Value m = step.getM();
   Value s =
       products(step.getQ(), step.getK(), emptyScores(step.getQ(), step.getK()));
+  s = scaleKeys(s, step.getKScale(), /*init=*/s);
   s = hide(step, score(step, s), -kInfinity);
 
   Reference to = getReference(m, largest(s, m), step.getRescaleThreshold());
@@ -132,7 +133,9 @@ SmallVector<Value> OnlineAttnBuilder::emit() {
   Value lNew = endSum(step.getL(), alpha, lSum);
 
   // The tensor cores and dot instructions want both factors in one type.
-  p = round(multiplyByFactor(step, p), step.getV());
+  p = multiplyByFactor(step, p);
+  p = scaleKeys(p, step.getVScale(), /*init=*/p);
+  p = round(p, step.getV());
 
   Value accBegin =
       isApart() ? beginSum(step.getAcc(), alpha) : rescaleAcc(alpha);
@@ -150,6 +153,8 @@ Values OnlineAttnBuilder::emitGranule(StepPanel &panel,
     Value s = products(panel.sliceRows(step.getQ(), queries),
                        panel.sliceRows(step.getK(), at.row),
                        panel.sliceGranule(tile, at.row, queries));
+    if (Value scale = step.getKScale())
+      s = scaleKeys(s, panel.sliceRows(scale, at.row), /*init=*/s);
     s = score(*part, s);
     auto insert = [&](Value s) {
       return panel.insert(s, tile, {at.row, queries.column});
@@ -191,6 +196,11 @@ Values OnlineAttnBuilder::emitWeights(StepPanel &panel,
                          panel.sliceColumns(to.minus, queries));
     // Before the sum of the weights, so that one loop computes all of it.
     Value kept = multiplyByFactor(*cut, part);
+    if (Value scale = step.getVScale())
+      kept = scaleKeys(kept,
+                       panel.slice(scale, {offsets[0], b.getIndexAttr(0)},
+                                   {sizes[0], b.getIndexAttr(1)}),
+                       empty(kept, compute));
     Value added = reduce(part, panel.sliceColumns(sum, queries), bodyOfSum);
     sum = panel.insertColumns(added, sum, queries);
     p = panel.insert(round(kept, step.getV()), p, offsets);

@@ -118,10 +118,10 @@ FailureOr<unsigned> varlen::convertTileLoops(
 
 SmallVector<OpOperand *> varlen::getNumbers(StepOpInterface step) {
   SmallVector<StepFactor> factors = step.getFactors();
-  SmallVector<OpOperand *> numbers;
+  SmallVector<OpOperand *> ofKeys = step.getKeyNumbers(), numbers;
   for (OpOperand &operand : step->getOpOperands())
     if (isa<RankedTensorType>(operand.get().getType()) &&
-        !step.isDpsInit(&operand) &&
+        !step.isDpsInit(&operand) && !llvm::is_contained(ofKeys, &operand) &&
         llvm::none_of(factors, [&](const StepFactor &factor) {
           return factor.operand == &operand;
         }))

@@ -23,11 +23,11 @@ func.func @attn_c1_rank(
 
 // Integers cannot be attended to.
 func.func @attn_c1_element(
-    %q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x16xi8>,
+    %q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %v: tensor<?x2x16xi16>,
     %cu_q: tensor<3xi32>, %cu_k: tensor<3xi32>) {
-  // expected-error @below {{operand #2 must be rank-3 or rank-4 tensor or memref of f16, bf16, f32 or f64, but got 'tensor<?x2x16xi8>'}}
+  // expected-error @below {{operand #2 must be rank-3 or rank-4 tensor or memref of f16, bf16, f32, f64, i8 or f8E4M3FN, but got 'tensor<?x2x16xi16>'}}
   %out, %lse = varlen.attn %q, %k, %v, %cu_q, %cu_k
-      : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xi8>,
+      : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xi16>,
          tensor<3xi32>, tensor<3xi32>)
       -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
   return
@@ -680,7 +680,7 @@ func.func @attn_c18_slot(
 func.func @attn_c2_one_out(%q: memref<?x4x16xf32>, %cu: memref<3xi32>) {
   // expected-error @below {{expected two outs and no results on memrefs, got 0 results and 1 outs}}
   "varlen.attn"(%q, %q, %q, %cu, %cu, %q) <{
-      operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0, 0, 0, 1, 0, 0, 0>}>
+      operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0>}>
       : (memref<?x4x16xf32>, memref<?x4x16xf32>, memref<?x4x16xf32>,
          memref<3xi32>, memref<3xi32>, memref<?x4x16xf32>) -> ()
   return
@@ -864,7 +864,7 @@ func.func @attn_c22_mask(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>) {
 func.func @attn_c22_generic(%q: tensor<?x4x16xf32>, %cu: tensor<3xi32>) {
   // expected-error@+1 {{got 'window': did you mean 'mask'?}}
   %0:2 = "varlen.attn"(%q, %q, %q, %cu, %cu)
-      <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0>}>
+      <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>}>
       {window = 3 : i64}
       : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<3xi32>,
          tensor<3xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
@@ -1103,5 +1103,106 @@ func.func @attn_c7_page(%q: tensor<?x4x16xf32>, %k: tensor<?x0x2x16xf32>, %cu: t
   %out, %lse = varlen.attn %q, %k, %k, %cu seqused_k(%used) block_table(%table)
       : (tensor<?x4x16xf32>, tensor<?x0x2x16xf32>, tensor<?x0x2x16xf32>, tensor<3xi32>,
          tensor<2xi32>, tensor<2x?xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// Quantised queries would be another attention.
+func.func @attn_c1_query(%q: tensor<?x4x16xi8>, %k: tensor<?x2x16xi8>, %cu: tensor<3xi32>) {
+  // expected-error @below {{operand #0 must be rank-3 tensor or memref of f16, bf16, f32 or f64, but got 'tensor<?x4x16xi8>'}}
+  %out, %lse = varlen.attn %q, %k, %k, %cu, %cu
+      : (tensor<?x4x16xi8>, tensor<?x2x16xi8>, tensor<?x2x16xi8>, tensor<3xi32>, tensor<3xi32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+func.func @attn_c1_scale(%q: tensor<?x4x16xf32>, %k: tensor<?x2x16xi8>, %cu: tensor<3xi32>,
+                         %scale: tensor<2xf16>) {
+  // expected-error @below {{operand #5 must be rank-1, rank-2 or rank-3 tensor or memref of f32, but got 'tensor<2xf16>'}}
+  %out, %lse = varlen.attn %q, %k, %k, %cu, %cu k_scale(%scale)
+      : (tensor<?x4x16xf32>, tensor<?x2x16xi8>, tensor<?x2x16xi8>, tensor<3xi32>,
+         tensor<3xi32>, tensor<2xf16>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+func.func @attn_c27_types(%q: tensor<?x4x16xf32>, %k: tensor<?x2x16xi8>,
+                          %v: tensor<?x2x16xf8E4M3FN>, %cu: tensor<3xi32>) {
+  // expected-error @below {{expected quantised k and v of one element type, got 'i8' and 'f8E4M3FN'}}
+  %out, %lse = varlen.attn %q, %k, %v, %cu, %cu
+      : (tensor<?x4x16xf32>, tensor<?x2x16xi8>, tensor<?x2x16xf8E4M3FN>, tensor<3xi32>,
+         tensor<3xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+func.func @attn_c27_query(%q: tensor<?x4x16xf64>, %k: tensor<?x2x16xi8>, %cu: tensor<3xi32>) {
+  // expected-error @below {{expected q of f16, bf16 or f32 beside k and v of 'i8', got 'f64'}}
+  %out, %lse = varlen.attn %q, %k, %k, %cu, %cu
+      : (tensor<?x4x16xf64>, tensor<?x2x16xi8>, tensor<?x2x16xi8>, tensor<3xi32>,
+         tensor<3xi32>) -> (tensor<?x4x16xf64>, tensor<4x?xf64>)
+  return
+}
+
+// -----
+
+func.func @attn_c28_floats(%q: tensor<?x4x16xf32>, %k: tensor<?x2x16xf32>, %cu: tensor<3xi32>,
+                           %scale: tensor<2xf32>) {
+  // expected-error @below {{expected k and v of i8 or f8E4M3FN beside v_scale, got 'f32'}}
+  %out, %lse = varlen.attn %q, %k, %k, %cu, %cu v_scale(%scale)
+      : (tensor<?x4x16xf32>, tensor<?x2x16xf32>, tensor<?x2x16xf32>, tensor<3xi32>,
+         tensor<3xi32>, tensor<2xf32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+func.func @attn_c28_finite(%q: tensor<?x4x16xf32>, %k: tensor<?x2x16xi8>, %cu: tensor<3xi32>) {
+  %scale = arith.constant dense<[1.0, 0x7FC00000]> : tensor<2xf32>
+  // expected-error @below {{expected finite numbers in k_scale, got NaN}}
+  %out, %lse = varlen.attn %q, %k, %k, %cu, %cu k_scale(%scale)
+      : (tensor<?x4x16xf32>, tensor<?x2x16xi8>, tensor<?x2x16xi8>, tensor<3xi32>,
+         tensor<3xi32>, tensor<2xf32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+func.func @attn_c29_heads(%q: tensor<?x4x16xf32>, %k: tensor<?x2x16xi8>, %cu: tensor<3xi32>,
+                          %scale: tensor<3xf32>) {
+  // expected-error @below {{expected k_scale compatible with 'tensor<2xf32>', got 'tensor<3xf32>'}}
+  %out, %lse = varlen.attn %q, %k, %k, %cu, %cu k_scale(%scale)
+      : (tensor<?x4x16xf32>, tensor<?x2x16xi8>, tensor<?x2x16xi8>, tensor<3xi32>,
+         tensor<3xi32>, tensor<3xf32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// Rows without pages have no more than a number for each row and head.
+func.func @attn_c29_rank(%q: tensor<?x4x16xf32>, %k: tensor<9x2x16xi8>, %cu: tensor<3xi32>,
+                         %scale: tensor<9x8x2xf32>) {
+  // expected-error @below {{expected k_scale compatible with 'tensor<9x2xf32>', got 'tensor<9x8x2xf32>'}}
+  %out, %lse = varlen.attn %q, %k, %k, %cu, %cu k_scale(%scale)
+      : (tensor<?x4x16xf32>, tensor<9x2x16xi8>, tensor<9x2x16xi8>, tensor<3xi32>,
+         tensor<3xi32>, tensor<9x8x2xf32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+func.func @attn_c29_pages(%q: tensor<?x4x16xf32>, %k: tensor<6x8x2x16xi8>, %cu: tensor<3xi32>,
+                          %used: tensor<2xi32>, %table: tensor<2x?xi32>,
+                          %scale: tensor<6x4x2xf32>) {
+  // expected-error @below {{expected v_scale compatible with 'tensor<6x8x2xf32>', got 'tensor<6x4x2xf32>'}}
+  %out, %lse = varlen.attn %q, %k, %k, %cu seqused_k(%used) block_table(%table) v_scale(%scale)
+      : (tensor<?x4x16xf32>, tensor<6x8x2x16xi8>, tensor<6x8x2x16xi8>, tensor<3xi32>,
+         tensor<2xi32>, tensor<2x?xi32>, tensor<6x4x2xf32>)
+      -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
   return
 }

@@ -132,3 +132,18 @@ func.func @pages(%q: tensor<8x4x16xf32>, %k: tensor<6x8x2x16xf32>, %cu: tensor<3
   %out, %lse = varlen.attn %own, %k, %k, %cu seqused_k(%used) block_table(%table) {mask = #varlen.mask<causal>} : (tensor<8x4x16xf32>, tensor<6x8x2x16xf32>, tensor<6x8x2x16xf32>, tensor<3xi32>, tensor<2xi32>, tensor<2x3xi32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
   return %out, %lse : tensor<8x4x16xf32>, tensor<4x8xf32>
 }
+
+// -----
+
+// Heads of quantised keys and of their scales.
+
+shard.grid @grid(shape = 2)
+// CHECK-LABEL: @quantised
+// CHECK-SAME: %[[Q:[^:]*]]: tensor<8x2x16xf32>, %[[K:[^:]*]]: tensor<9x1x16xi8>, %[[CU:[^:]*]]: tensor<3xi32>, %[[ROWS:[^:]*]]: tensor<9x1xf32>, %[[HEADS:[^:]*]]: tensor<1xf32>
+// CHECK-NEXT: varlen.attn %[[Q]], %[[K]], %[[K]], %[[CU]], %[[CU]] k_scale(%[[ROWS]]) v_scale(%[[HEADS]]) {{.*}} -> (tensor<8x2x16xf32>, tensor<2x8xf32>)
+func.func @quantised(%q: tensor<8x4x16xf32>, %k: tensor<9x2x16xi8>, %cu: tensor<3xi32>, %rows: tensor<9x2xf32>, %each: tensor<2xf32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>) {
+  %heads = shard.sharding @grid split_axes = [[], [0]] : !shard.sharding
+  %own = shard.shard %q to %heads annotate_for_users : tensor<8x4x16xf32>
+  %out, %lse = varlen.attn %own, %k, %k, %cu, %cu k_scale(%rows) v_scale(%each) : (tensor<8x4x16xf32>, tensor<9x2x16xi8>, tensor<9x2x16xi8>, tensor<3xi32>, tensor<3xi32>, tensor<9x2xf32>, tensor<2xf32>) -> (tensor<8x4x16xf32>, tensor<4x8xf32>)
+  return %out, %lse : tensor<8x4x16xf32>, tensor<4x8xf32>
+}

@@ -124,3 +124,28 @@ func.func @pages(%q: tensor<?x8x64xbf16>, %k: tensor<?x16x2x64xbf16>, %v: tensor
       }
   return %0#0, %0#1 : tensor<?x8x32xbf16>, tensor<8x?xf32>
 }
+
+// Quantised keys and values, with a number of each row and head and one of each page and
+// head, or of each head.
+// CHECK-LABEL: func.func @quantised
+// CHECK: varlen.attn %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} seqused_k(%{{.*}}) block_table(%{{.*}}) k_scale(%[[ROWS:.*]]) v_scale(%[[PAGES:.*]]) :
+// CHECK-SAME: (tensor<?x8x64xbf16>, tensor<?x16x2x64xi8>, tensor<?x16x2x32xi8>, tensor<?xi32>, tensor<?xi32>, tensor<?x?xi32>, tensor<?x16x2xf32>, tensor<?x2xf32>)
+// CHECK-SAME: -> (tensor<?x8x32xbf16>, tensor<8x?xf32>)
+// CHECK: varlen.attn_into %{{.*}} v_scale(%{{.*}}) outs(
+// CHECK-SAME: tensor<?x2x64xf8E4M3FN>
+func.func @quantised(%q: tensor<?x8x64xbf16>, %k: tensor<?x16x2x64xi8>, %v: tensor<?x16x2x32xi8>,
+                     %cu: tensor<?xi32>, %used: tensor<?xi32>, %table: tensor<?x?xi32>,
+                     %rows: tensor<?x16x2xf32>, %pages: tensor<?x2xf32>, %heads: tensor<2xf32>,
+                     %packed: tensor<?x2x64xf8E4M3FN>, %values: tensor<?x2x32xf8E4M3FN>)
+    -> (tensor<?x8x32xbf16>, tensor<8x?xf32>) {
+  %out, %lse = varlen.attn %q, %k, %v, %cu seqused_k(%used) k_scale(%rows) v_scale(%pages)
+      block_table(%table)
+      : (tensor<?x8x64xbf16>, tensor<?x16x2x64xi8>, tensor<?x16x2x32xi8>, tensor<?xi32>,
+         tensor<?xi32>, tensor<?x?xi32>, tensor<?x16x2xf32>, tensor<?x2xf32>)
+      -> (tensor<?x8x32xbf16>, tensor<8x?xf32>)
+  %0:2 = varlen.attn_into %q, %packed, %values, %cu, %cu v_scale(%heads) outs(%out, %lse)
+      : (tensor<?x8x64xbf16>, tensor<?x2x64xf8E4M3FN>, tensor<?x2x32xf8E4M3FN>, tensor<?xi32>,
+         tensor<?xi32>, tensor<?x8x32xbf16>, tensor<8x?xf32>, tensor<2xf32>)
+      -> (tensor<?x8x32xbf16>, tensor<8x?xf32>)
+  return %0#0, %0#1 : tensor<?x8x32xbf16>, tensor<8x?xf32>
+}

@@ -55,7 +55,7 @@ def check_newest(text):
         clause
         for clause in (
             "seqused_q(", "seqused_k(", "q_offset(", "sink(", "dlse(", "outs(", "captures(",
-            "block_table(", "scale =", "wrt_captures =", "#varlen.mask<", "#varlen.chunk_mask<",
+            "block_table(", "k_scale(", "v_scale(", "scale =", "wrt_captures =", "#varlen.mask<", "#varlen.chunk_mask<",
             "top_left", "!varlen.table<", "memref<",
         )
         if clause not in words

@@ -246,7 +246,7 @@ func.func @scale_nan(
 func.func @one_limit(%t: tensor<8x8xf32>, %m: tensor<8x1xf32>, %lo: tensor<8x1xi32>) {
   // expected-error @below {{expected all of the limits lo, hi and k0 or none, got 1 of 3}}
   %0:3 = "varlen.online_attn"(%t, %t, %t, %lo, %t, %m, %m) <{
-      operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1>,
+      operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1>,
       orientation = #varlen<orientation qk>, scale = 1.0 : f64}>
       : (tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x1xi32>,
          tensor<8x8xf32>, tensor<8x1xf32>, tensor<8x1xf32>)
@@ -259,7 +259,7 @@ func.func @one_limit(%t: tensor<8x8xf32>, %m: tensor<8x1xf32>, %lo: tensor<8x1xi
 func.func @one_end(%t: tensor<8x8xf32>, %limit: tensor<8x1xi32>, %k0: i32, %m: tensor<8x1xf32>, %begin: index) {
   // expected-error @below {{expected both ends of the keys that are seen, got 1 of 2}}
   %0:3 = "varlen.online_attn"(%t, %t, %t, %limit, %limit, %k0, %begin, %t, %m, %m)
-      {operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1>,
+      {operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1>,
        orientation = #varlen<orientation qk>, scale = 1.0 : f64} : (tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>,
        tensor<8x1xi32>, tensor<8x1xi32>, i32, index, tensor<8x8xf32>, tensor<8x1xf32>, tensor<8x1xf32>)
       -> (tensor<8x8xf32>, tensor<8x1xf32>, tensor<8x1xf32>)
@@ -284,7 +284,7 @@ func.func @results(%t: tensor<8x8xf32>, %m: tensor<8x1xf32>) {
   // expected-error @below {{inferred type(s) 'tensor<8x8xf32>', 'tensor<8x1xf32>', 'tensor<8x1xf32>' are incompatible with return type(s) of operation 'tensor<?x8xf32>', 'tensor<8x1xf32>', 'tensor<8x1xf32>'}}
   // expected-error @below {{failed to infer returned types}}
   %0:3 = "varlen.online_attn"(%t, %t, %t, %t, %m, %m) <{
-      operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1>,
+      operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1>,
       orientation = #varlen<orientation qk>, scale = 1.0 : f64}>
       : (tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>,
          tensor<8x1xf32>, tensor<8x1xf32>)
@@ -334,5 +334,27 @@ func.func @threshold(%q: tensor<16x64xf16>, %acc: tensor<16x64xf32>, %m: tensor<
   %r:3 = varlen.online_attn qk ins(%q, %q, %q : tensor<16x64xf16>, tensor<16x64xf16>, tensor<16x64xf16>)
       // expected-error @below {{attribute 'rescale_threshold' failed to satisfy constraint: 64-bit signless integer attribute whose value is non-negative whose maximum value is 8}}
       outs(%acc, %m, %m : tensor<16x64xf32>, tensor<16x1xf32>, tensor<16x1xf32>) scale 0.25 {rescale_threshold = 9 : i64}
+  return
+}
+
+// -----
+
+func.func @scale_shape(%q: tensor<8x16xf32>, %k: tensor<4x16xi8>, %scale: tensor<4x1xf32>,
+                       %acc: tensor<8x16xf32>, %m: tensor<8x1xf32>) {
+  // expected-error @below {{expected k_scale to be 1 x keys = 1 x 4 in orientation qk, got 'tensor<4x1xf32>'}}
+  %0:3 = varlen.online_attn qk ins(%q, %k, %k : tensor<8x16xf32>, tensor<4x16xi8>, tensor<4x16xi8>)
+      k_scale(%scale : tensor<4x1xf32>)
+      outs(%acc, %m, %m : tensor<8x16xf32>, tensor<8x1xf32>, tensor<8x1xf32>) scale 1.0
+  return
+}
+
+// -----
+
+func.func @scale_element(%q: tensor<8x16xf32>, %k: tensor<4x16xi8>, %scale: tensor<4x1xbf16>,
+                         %acc: tensor<16x8xf32>, %m: tensor<1x8xf32>) {
+  // expected-error @below {{expected v_scale of 'f32', got 'bf16'}}
+  %0:3 = varlen.online_attn kq ins(%q, %k, %k : tensor<8x16xf32>, tensor<4x16xi8>, tensor<4x16xi8>)
+      v_scale(%scale : tensor<4x1xbf16>)
+      outs(%acc, %m, %m : tensor<16x8xf32>, tensor<1x8xf32>, tensor<1x8xf32>) scale 1.0
   return
 }

@@ -79,3 +79,17 @@ func.func @cast(%q: tensor<?x?xf32>, %acc: tensor<8x16xf32>, %m: tensor<8x1xf32>
   %result = tensor.cast %acc1 : tensor<?x?xf32> to tensor<8x16xf32>
   return %result : tensor<8x16xf32>
 }
+
+// Quantised keys and values are as they are, with a number of each key.
+// CHECK-LABEL: func.func @quantised
+// CHECK: varlen.online_attn qk ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<8x64xbf16>, tensor<16x64xi8>, tensor<16x48xi8>)
+// CHECK-SAME: k_scale(%{{.*}} : tensor<1x16xf32>) v_scale(%{{.*}} : tensor<1x16xf32>) outs(
+func.func @quantised(%q: tensor<8x64xbf16>, %k: tensor<16x64xi8>, %v: tensor<16x48xi8>,
+                     %scale: tensor<1x16xf32>, %acc: tensor<8x48xf32>, %m: tensor<8x1xf32>)
+    -> tensor<8x48xf32> {
+  %acc1, %m1, %l1 = varlen.online_attn qk
+      ins(%q, %k, %v : tensor<8x64xbf16>, tensor<16x64xi8>, tensor<16x48xi8>)
+      k_scale(%scale : tensor<1x16xf32>) v_scale(%scale : tensor<1x16xf32>)
+      outs(%acc, %m, %m : tensor<8x48xf32>, tensor<8x1xf32>, tensor<8x1xf32>) scale 0.125
+  return %acc1 : tensor<8x48xf32>
+}

@@ -611,3 +611,11 @@ func.func @write_pages(%cu: memref<?xi32>, %used: memref<?xi32>, %table: memref<
   }
   return
 }
+
+// -----
+
+func.func @read_quantised(%k: memref<?x4x64xi8>, %t: !varlen.tile<keys(64)>) {
+  // expected-error@+1 {{expected values of 'i8', f16, bf16 or 'f32', got 'f64'}}
+  %0 = varlen.read %k at %t : memref<?x4x64xi8>, !varlen.tile<keys(64)> -> tensor<64x64xf64>
+  return
+}

@@ -217,3 +217,17 @@ func.func @pages(%cu: memref<?xi32>, %used: memref<?xi32>, %table: memref<?x?xi3
   }
   return
 }
+
+// Quantised rows are read as they are, or in a type that has all of their numbers, and a
+// number of each row as a row of them.
+// CHECK-LABEL: @quantised
+func.func @quantised(%K: memref<?x4x40xi8>, %V: memref<?x4x24xf8E4M3FN>,
+                     %Scale: memref<?x4x1xf32, strided<[0, 1, 1]>>, %t: !varlen.tile<keys(64)>) {
+  // CHECK: varlen.read %{{.*}} at %{{.*}} : memref<?x4x40xi8>, <keys(64)> -> tensor<64x48xi8>
+  %k = varlen.read %K at %t : memref<?x4x40xi8>, !varlen.tile<keys(64)> -> tensor<64x48xi8>
+  // CHECK: varlen.read %{{.*}} at %{{.*}} : memref<?x4x24xf8E4M3FN>, <keys(64)> -> tensor<64x24xbf16>
+  %v = varlen.read %V at %t : memref<?x4x24xf8E4M3FN>, !varlen.tile<keys(64)> -> tensor<64x24xbf16>
+  // CHECK: varlen.read %{{.*}} at %{{.*}} : memref<?x4x1xf32, strided<[0, 1, 1]>>, <keys(64)> -> tensor<1x64xf32>
+  %s = varlen.read %Scale at %t : memref<?x4x1xf32, strided<[0, 1, 1]>>, !varlen.tile<keys(64)> -> tensor<1x64xf32>
+  return
+}

@@ -35,6 +35,12 @@ func.func @f64(%q: tensor<?x4x64xf64>, %cu: !cu) -> tensor<?x4x64xf64> {
   return %out : tensor<?x4x64xf64>
 }
 
+func.func @quantised(%q: tensor<?x4x64xf32>, %k: tensor<?x4x64xi8>, %cu: !cu) -> tensor<?x4x64xf32> {
+  // expected-remark @below {{no tiles for quantised k and v, which sm_80 has no kernel for; a CPU target has}}
+  %out, %lse = varlen.attn %q, %k, %k, %cu, %cu : (tensor<?x4x64xf32>, tensor<?x4x64xi8>, tensor<?x4x64xi8>, !cu, !cu) -> (tensor<?x4x64xf32>, !lse)
+  return %out : tensor<?x4x64xf32>
+}
+
 func.func @dynamic(%q: tensor<?x4x?xbf16>, %cu: !cu) -> tensor<?x4x?xbf16> {
   // expected-remark @below {{no tiles for a dynamic head_dim; a GPU has no kernel for it, a CPU target has}}
   %out, %lse = varlen.attn %q, %q, %q, %cu, %cu : (tensor<?x4x?xbf16>, tensor<?x4x?xbf16>, tensor<?x4x?xbf16>, !cu, !cu) -> (tensor<?x4x?xbf16>, !lse)

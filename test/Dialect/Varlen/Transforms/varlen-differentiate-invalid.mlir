@@ -281,3 +281,14 @@ func.func @f(%q: tensor<?x4x8xf32>, %k: tensor<?x8x2x8xf32>, %cu: tensor<?xi32>,
        tensor<?xi32>, tensor<?x?xi32>) -> (tensor<?x4x8xf32>, tensor<4x?xf32>)
   return %out : tensor<?x4x8xf32>
 }
+
+// -----
+
+func.func @f(%q: tensor<?x4x8xf32>, %k: tensor<?x2x8xi8>, %cu: tensor<?xi32>)
+    -> tensor<?x4x8xf32> {
+  // expected-error @below {{expected k and v of the type of q to differentiate: quantised ones have no gradient}}
+  %out, %lse = varlen.attn %q, %k, %k, %cu, %cu
+    : (tensor<?x4x8xf32>, tensor<?x2x8xi8>, tensor<?x2x8xi8>, tensor<?xi32>, tensor<?xi32>)
+    -> (tensor<?x4x8xf32>, tensor<4x?xf32>)
+  return %out : tensor<?x4x8xf32>
+}

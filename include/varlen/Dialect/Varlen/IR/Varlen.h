@@ -237,6 +237,8 @@ struct AttnOptions {
   Value sequsedQ, sequsedK, qOffset, sink;
   /// Of keys in pages, which have no cu_k: N x pages.
   Value blockTable;
+  /// Of quantised keys and values.
+  Value kScale, vScale;
 };
 
 /// A tile in memory.

@@ -19,7 +19,11 @@ include "mlir/Interfaces/TilingInterface.td"
 include "mlir/IR/OpAsmInterface.td"
 
 def Varlen_Packed : Varlen_Shaped<Varlen_Float, 3>;
-def Varlen_KeyRows : Varlen_RowsOrPages<Varlen_Float>;
+def Varlen_KeyRows : Varlen_RowsOrPages<Varlen_KeyElement>;
+/// What quantised keys or values are multiplied by.
+def Varlen_KeyScale
+    : AnyTypeOf<[TensorRankOf<[F32], [1, 2, 3]>, MemRefRankOf<[F32], [1, 2, 3]>],
+                "rank-1, rank-2 or rank-3 tensor or memref of f32">;
 def Varlen_BlockTable : Varlen_Shaped<I32, 2>;
 def Varlen_CuSeqlens : Varlen_Shaped<Varlen_Index, 1>;
 def Varlen_Sink : Varlen_Shaped<Varlen_ComputeFloat, 1>;
@@ -124,11 +128,12 @@ class Varlen_AttnOpBase<string mnemonic, list<Trait> traits>
   let extraClassDefinition = sharedDefinition # tilingDefinition # [{
     SmallVector<Value> $cppClass::getInputSlots() {
       return {getQ(), getK(), getV(), getCuQ(), getCuK(), getSequsedQ(),
-              getSequsedK(), getQOffset(), getSink(), getBlockTable()};
+              getSequsedK(), getQOffset(), getSink(), getBlockTable(), getKScale(),
+              getVScale()};
     }
     ArrayRef<int64_t> $cppClass::getWrtCaptures() { return {}; }
     SmallVector<ShapedByInputs> $cppClass::getShapedInputs() {
-      return detail::getShapedCaptures(*this);
+      return detail::getAttnInputs(*this);
     }
     SmallVector<ShapedByInputs> $cppClass::getShapedResults() {
       return detail::getAttnResults(*this);
@@ -353,10 +358,12 @@ class Varlen_AttnJVPGradOpBase<string mnemonic, list<Trait> traits>
 defvar Varlen_Captures = (ins
     Arg<Variadic<Varlen_Capture>, "what the score region reads, Hq or Hq x Tq, or tables of rows of M: Hq x M or Hq x Tq x M">:$captures);
 
-/// Where keys in pages are; the last operand, as it came last: files of older
-/// versions have no segment for it.
-defvar Varlen_Pages = (ins
-    Arg<Optional<Varlen_BlockTable>, "the pages of each sequence: N x pages">:$block_table);
+/// Where keys in pages are, and what quantised ones are multiplied by; the last
+/// operands, as they came last: files of older versions have no segments for them.
+defvar Varlen_PagesAndScales = (ins
+    Arg<Optional<Varlen_BlockTable>, "the pages of each sequence: N x pages">:$block_table,
+    Arg<Optional<Varlen_KeyScale>, "what quantised keys are multiplied by: Hkv, Tk x Hkv, or in pages P x Hkv or P x page x Hkv">:$k_scale,
+    Arg<Optional<Varlen_KeyScale>, "what quantised values are multiplied by, as k_scale">:$v_scale);
 
 /// The mask and the scale, which follow the operands.
 defvar Varlen_MaskAndScale = (ins

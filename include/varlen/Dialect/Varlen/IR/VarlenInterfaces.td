@@ -34,6 +34,12 @@ def Varlen_AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
     InterfaceMethod<"The pages of each sequence, N x pages, or null.",
                     "::mlir::Value", "getBlockTable", (ins), [{}],
                     [{ return {}; }]>,
+    InterfaceMethod<"What quantised keys are multiplied by, or null.",
+                    "::mlir::Value", "getKScale", (ins), [{}],
+                    [{ return {}; }]>,
+    InterfaceMethod<"What quantised values are multiplied by, or null.",
+                    "::mlir::Value", "getVScale", (ins), [{}],
+                    [{ return {}; }]>,
     InterfaceMethod<"Query rows in use of each sequence, or null.",
                     "::mlir::Value", "getSequsedQ">,
     InterfaceMethod<"Keys in use of each sequence, or null.",
@@ -50,8 +56,8 @@ def Varlen_AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
                     "::mlir::FloatAttr", "getScaleAttr">,
     InterfaceMethod<[{
         The operands that are read, in the order of the operation; null where an
-        optional one is absent. Without the captures; a block_table, which comes
-        behind these, is the last.
+        optional one is absent. Without the captures; block_table, k_scale and
+        v_scale, which come behind these, are the last.
       }], "::llvm::SmallVector<::mlir::Value>", "getInputSlots">,
     InterfaceMethod<"What the score region reads, Hq or Hq x Tq.",
                     "::mlir::OperandRange", "getCaptures">,
@@ -100,10 +106,12 @@ def Varlen_AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
     int64_t getValueHeadDim();
     /// Whether keys and values are in pages.
     bool isPaged() { return static_cast<bool>(getBlockTable()); }
+    /// Whether keys and values are of a type that only quantised ones have.
+    bool isQuantised();
     /// Whether the type of some operand has a dynamic head_dim. A static one of
     /// another operand does not help: tiles are made from the type of each.
     bool hasDynamicHeadDim();
-    /// The element type of q, k and v.
+    /// The element type of q and out, and of k and v unless they are quantised.
     ::mlir::FloatType getElementType();
     /// The type of products, sums, lse and sink: f64 for f64, else f32.
     ::mlir::FloatType getComputeType();
@@ -134,6 +142,11 @@ def Varlen_StepOpInterface : OpInterface<"StepOpInterface", [
                     "setOrientation", (ins "::mlir::varlen::Orientation":$orientation)>,
     InterfaceMethod<"The operands that are rows.",
                     "::llvm::SmallVector<::mlir::varlen::StepFactor>", "getFactors">,
+    InterfaceMethod<[{
+        The operands that are a number of each key, N x 1 where keys are rows of a score
+        tile and 1 x N where they are columns.
+      }], "::llvm::SmallVector<::mlir::OpOperand *>", "getKeyNumbers", (ins), [{}],
+      [{ return {}; }]>,
     InterfaceMethod<"The type of scores and sums.", "::mlir::FloatType",
                     "getComputeType">,
     InterfaceMethod<"The body of the score region, or null.", "::mlir::Block *",

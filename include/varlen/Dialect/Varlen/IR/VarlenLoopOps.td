@@ -21,7 +21,7 @@ include "mlir/Interfaces/ControlFlowInterfaces.td"
 
 /// What has rows: T x H x D, P x page x H x D, H x T, H, or scratch.
 def Varlen_RowMemory : AnyTypeOf<[
-  Varlen_MemRef<Varlen_Float, 3>, Varlen_MemRef<Varlen_Float, 4>,
+  Varlen_MemRef<Varlen_KeyElement, 3>, Varlen_MemRef<Varlen_KeyElement, 4>,
   Varlen_MemRef<Varlen_ComputeFloat, 2>,
   Varlen_MemRef<Varlen_ComputeFloat, 1>, Varlen_RowsType]>;
 
@@ -284,7 +284,8 @@ def Varlen_ReadOp : Varlen_Op<"read"> {
   let description = [{
     From memory of T x H x D, or, at keys of a batch with a block_table, of
     P x page x H x D: a row for each row of the tile, as it is or in the
-    type that its products accumulate in; columns past D are 0. From memory of H x T, from H values (one for each head) or from scratch: a
+    type that its products accumulate in, quantised rows in any type that has all of
+    their numbers; columns past D are 0. Rows of one column may be 1 x R. From memory of H x T, from H values (one for each head) or from scratch: a
     value for each row, as R x 1 or 1 x R, with a result for each value that
     scratch has of a row. Rows that are not in use are `otherwise`, a number for
     each result, 0 by default, whatever memory has there.
@@ -302,7 +303,7 @@ def Varlen_ReadOp : Varlen_Op<"read"> {
   let arguments = (ins
     Arg<Varlen_RowMemory, "", [MemRead]>:$source, Varlen_TileType:$tile,
     OptionalAttr<DenseF64ArrayAttr>:$otherwise);
-  let results = (outs Variadic<Varlen_Tile>:$values);
+  let results = (outs Variadic<Varlen_KeyTile>:$values);
   let assemblyFormat = [{
     $source `at` $tile (`otherwise` custom<Numbers>($otherwise)^)? attr-dict
     `:` type($source) `,` type($tile) `->` type($values)

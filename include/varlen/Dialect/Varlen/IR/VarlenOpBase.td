@@ -18,6 +18,9 @@ class Varlen_Op<string mnemonic, list<Trait> traits = []>
     : Op<Varlen_Dialect, mnemonic, traits>;
 
 def Varlen_Float : AnyTypeOf<[F16, BF16, F32, F64], "f16, bf16, f32 or f64">;
+/// Also what quantised keys and values are of.
+def Varlen_KeyElement
+    : AnyTypeOf<[F16, BF16, F32, F64, I8, F8E4M3FN], "f16, bf16, f32, f64, i8 or f8E4M3FN">;
 def Varlen_ComputeFloat : AnyTypeOf<[F32, F64], "f32 or f64">;
 def Varlen_Index : AnyTypeOf<[I32, I64], "i32 or i64">;
 class Varlen_Tensor<Type element, int rank>
@@ -37,5 +40,7 @@ class Varlen_RowsOrPages<Type element>
                 "rank-3 or rank-4 tensor or memref of " # element.summary>;
 /// A value of tile loops and of steps: the type alone says what it is.
 def Varlen_Tile : Varlen_Tensor<Varlen_Float, 2>;
+/// Keys or values, which may be quantised.
+def Varlen_KeyTile : Varlen_Tensor<Varlen_KeyElement, 2>;
 
 #endif // VARLEN_OP_BASE_TD

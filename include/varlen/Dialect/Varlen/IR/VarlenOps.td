@@ -60,6 +60,14 @@ def Varlen_AttnOp : Varlen_AttnOpBase<"attn", [
     i32, and `seqused_k` says how many keys a sequence has. No other entry is used
     and no other row is read. docs/pages.md has more.
 
+    Keys and values may be quantised: `k` and `v` of i8 or f8E4M3FN beside `q` of
+    f16, bf16 or f32. Key j is then k[j] * k_scale, and its value v[j] * v_scale, of
+    one f32 for each kv head (Hkv), of each page and head (P x Hkv), or of each row
+    and head (Tk x Hkv, P x page x Hkv); without one it is 1. Elements are converted
+    exactly, and the scales multiply scores and probabilities in f32, so a scale that
+    is not finite counts as a key or a value that is not. docs/quantised-keys.md has
+    more.
+
     A row that sees no key has out = 0 and lse = -inf (lse = sink with a sink);
     out = 0 and lse = -inf also for every row that is no query of a sequence
     (past `cu_q[N]`, or past the used rows of its slot), whatever the sink.
@@ -104,6 +112,11 @@ def Varlen_AttnOp : Varlen_AttnOpBase<"attn", [
            tensor<?xi32>, tensor<?xi32>, tensor<?x?xi32>)
         -> (tensor<?x8x64xbf16>, tensor<8x?xf32>)
 
+    %out, %lse = varlen.attn %q, %k, %v, %cu, %cu k_scale(%k_scale) v_scale(%v_scale)
+        : (tensor<?x8x64xbf16>, tensor<?x2x64xi8>, tensor<?x2x64xi8>, tensor<?xi32>,
+           tensor<?xi32>, tensor<?x2xf32>, tensor<2xf32>)
+        -> (tensor<?x8x64xbf16>, tensor<8x?xf32>)
+
     %out, %lse = varlen.attn %q, %k, %v, %cu, %cu captures(%gains)
         : (tensor<?x8x64xbf16>, tensor<?x2x64xbf16>, tensor<?x2x64xbf16>,
            tensor<?xi32>, tensor<?xi32>, tensor<8xf32>)
@@ -119,7 +132,7 @@ def Varlen_AttnOp : Varlen_AttnOpBase<"attn", [
   let arguments = !con(inputs, (ins
     Arg<Optional<Varlen_MemRef<Varlen_Float, 3>>, "out, Tq x Hq x Dv">:$out_buffer,
     Arg<Optional<Varlen_MemRef<Varlen_ComputeFloat, 2>>, "lse, Hq x Tq">:$lse_buffer),
-    Varlen_Captures, Varlen_Pages, Varlen_MaskAndScale);
+    Varlen_Captures, Varlen_PagesAndScales, Varlen_MaskAndScale);
   let results = (outs
     Optional<Varlen_Tensor<Varlen_Float, 3>>:$out,
     Optional<Varlen_Tensor<Varlen_ComputeFloat, 2>>:$lse);
@@ -128,7 +141,8 @@ def Varlen_AttnOp : Varlen_AttnOpBase<"attn", [
     oilist( `seqused_q` `(` $seqused_q `)` | `seqused_k` `(` $seqused_k `)`
           | `q_offset` `(` $q_offset `)` | `sink` `(` $sink `)`
           | `outs` `(` $out_buffer `,` $lse_buffer `)`
-          | `captures` `(` $captures `)` | `block_table` `(` $block_table `)` )
+          | `captures` `(` $captures `)` | `block_table` `(` $block_table `)`
+          | `k_scale` `(` $k_scale `)` | `v_scale` `(` $v_scale `)` )
     attr-dict `:` functional-type(operands, results) `` custom<Score>($score)
   }];
   let builders = [
@@ -172,14 +186,15 @@ def Varlen_AttnIntoOp : Varlen_AttnOpBase<"attn_into", [
   let arguments = !con(inputs, (ins
     Arg<Varlen_Tensor<Varlen_Float, 3>, "destination of out, Tq x Hq x Dv">:$out_init,
     Arg<Varlen_Tensor<Varlen_ComputeFloat, 2>, "destination of lse, Hq x Tq">:$lse_init),
-    Varlen_Captures, Varlen_Pages, Varlen_MaskAndScale);
+    Varlen_Captures, Varlen_PagesAndScales, Varlen_MaskAndScale);
   let results = (outs
     Varlen_Tensor<Varlen_Float, 3>:$out, Varlen_Tensor<Varlen_ComputeFloat, 2>:$lse);
   let assemblyFormat = [{
     $q `,` $k `,` $v `,` $cu_q (`,` $cu_k^)?
     oilist( `seqused_q` `(` $seqused_q `)` | `seqused_k` `(` $seqused_k `)`
           | `q_offset` `(` $q_offset `)` | `sink` `(` $sink `)`
-          | `captures` `(` $captures `)` | `block_table` `(` $block_table `)` )
+          | `captures` `(` $captures `)` | `block_table` `(` $block_table `)`
+          | `k_scale` `(` $k_scale `)` | `v_scale` `(` $v_scale `)` )
     `outs` `(` $out_init `,` $lse_init `)`
     attr-dict `:` functional-type(operands, results) `` custom<Score>($score)
   }];

@@ -36,6 +36,11 @@ SmallVector<Type> inferGradientTypes(ShapedType q, ShapedType k, ShapedType v,
                                      bool hasSink, ValueRange captures,
                                      ArrayRef<int64_t> wrtCaptures);
 
+/// Whether only quantised keys and values are of that element type.
+inline bool isQuantisedElement(Type type) {
+  return type.isInteger(8) || isa<Float8E4M3FNType>(type);
+}
+
 /// The type of products, sums and lse for element type `type`: f64 for f64,
 /// else f32.
 FloatType getComputeType(Type type);

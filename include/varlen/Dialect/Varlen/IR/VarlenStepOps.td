@@ -84,7 +84,7 @@ class Varlen_StepOp<string mnemonic, list<string> overridden, list<Trait> traits
 // online_attn
 //===----------------------------------------------------------------------===//
 
-def Varlen_OnlineAttnOp : Varlen_StepOp<"online_attn", ["createMerge"], [
+def Varlen_OnlineAttnOp : Varlen_StepOp<"online_attn", ["createMerge", "getKeyNumbers"], [
     DeclareOpInterfaceMethods<TilingInterface, [
       "getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation",
       "getResultTilePosition", "generateResultTileValue",
@@ -149,6 +149,11 @@ def Varlen_OnlineAttnOp : Varlen_StepOp<"online_attn", ["createMerge"], [
     accumulates in it (f16, bf16 or f32 in f32, f64 in f64), v such a type too:
     probabilities are rounded to the type of v. Every extent may be dynamic.
 
+    k and v may be quantised, of i8 or f8E4M3FN, where products convert them;
+    probabilities are not rounded then. `k_scale` and `v_scale` have a number of each
+    key, N x 1 for `kq` and 1 x N for `qk`: scores are multiplied by the first, before
+    the score region, and probabilities by the second in the product with v, not in l.
+
     ```mlir
     %acc1, %m1, %l1 = varlen.online_attn kq
         ins(%q, %k, %v : tensor<32x64xf32>, tensor<?x64xf32>, tensor<?x48xf32>)
@@ -157,13 +162,17 @@ def Varlen_OnlineAttnOp : Varlen_StepOp<"online_attn", ["createMerge"], [
         scale 0.125
     ```
   }];
-  let arguments = !con((ins Varlen_Tile:$q, Varlen_Tile:$k, Varlen_Tile:$v), inputs, (ins
+  let arguments = !con((ins
+    Varlen_Tile:$q, Varlen_KeyTile:$k, Varlen_KeyTile:$v,
+    Optional<Varlen_Tile>:$k_scale, Optional<Varlen_Tile>:$v_scale), inputs, (ins
     Varlen_Tile:$acc, Varlen_Tile:$m, Varlen_Tile:$l,
     F64Attr:$scale, Varlen_OrientationAttr:$orientation,
     DefaultValuedAttr<Varlen_RescaleThresholdAttr, "0">:$rescale_threshold));
   let results = (outs Varlen_Tile:$acc_out, Varlen_Tile:$m_out, Varlen_Tile:$l_out);
   let assemblyFormat = "$orientation" # atFormat # [{
     `ins` `(` $q `,` $k `,` $v `:` type($q) `,` type($k) `,` type($v) `)`
+    (`k_scale` `(` $k_scale^ `:` type($k_scale) `)`)?
+    (`v_scale` `(` $v_scale^ `:` type($v_scale) `)`)?
   }] # inputsFormat # [{
     `outs` `(` $acc `,` $m `,` $l `:` type($acc) `,` type($m) `,` type($l) `)`
     `scale` $scale attr-dict `` custom<Score>($score)

@@ -81,5 +81,9 @@ module {
     %out, %lse = varlen.attn %arg0, %arg1, %arg1, %arg2 seqused_k(%arg2) block_table(%arg3) : (tensor<?x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>, tensor<?xi32>, tensor<?xi32>, tensor<?x?xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
     return %out, %lse : tensor<?x4x16xf32>, tensor<4x?xf32>
   }
+  func.func @quantised(%arg0: tensor<?x4x16xf32>, %arg1: tensor<?x2x16xi8>, %arg2: tensor<?xi32>, %arg3: tensor<?x2xf32>, %arg4: tensor<2xf32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>) {
+    %out, %lse = varlen.attn %arg0, %arg1, %arg1, %arg2, %arg2 k_scale(%arg3) v_scale(%arg4) : (tensor<?x4x16xf32>, tensor<?x2x16xi8>, tensor<?x2x16xi8>, tensor<?xi32>, tensor<?xi32>, tensor<?x2xf32>, tensor<2xf32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>)
+    return %out, %lse : tensor<?x4x16xf32>, tensor<4x?xf32>
+  }
 }
 

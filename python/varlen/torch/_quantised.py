@@ -1,0 +1,185 @@
+"""The operator torch.ops.varlen.attn_quantised: attention to keys and values of int8 or
+float8_e4m3fn, packed or in pages, on tensors of the CPU. It has no derivatives."""
+
+import functools
+
+import torch
+
+from .._row_range import find_sequences
+from ..scores import parse
+from . import _kernels
+from ._operators import library
+from ._results import new_results
+
+# Beside a scale of this rank, what one of its numbers is of: without pages, and with them.
+_SCALES = ({1: "heads", 2: "rows"}, {1: "heads", 2: "pages", 3: "rows"})
+_NAMES = {torch.int8: "i8", torch.float8_e4m3fn: "f8E4M3FN"}
+_FLOATS = (torch.float16, torch.bfloat16, torch.float32)
+DTYPES = tuple(_NAMES)
+
+library.define(
+    "attn_quantised(Tensor q, Tensor k, Tensor v, Tensor cu_seqlens_q, Tensor? cu_seqlens_k, "
+    "Tensor? seqused_k, Tensor? sink, int left, int right, float? scale, str score='', "
+    "Tensor[]? captures=None, Tensor? seqused_q=None, Tensor? q_offset=None, int? chunk=None, "
+    "Tensor? block_table=None, Tensor? k_scale=None, Tensor? v_scale=None) "
+    "-> (Tensor out, Tensor lse)",
+    tags=(torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides),
+)
+attn_quantised = torch.ops.varlen.attn_quantised.default
+
+
+def _check(q, k, v, block_table, scales):
+    """What the compiler would say of types that this file has made."""
+    rank = 3 if block_table is None else 4
+    if q.dim() != 3 or k.dim() != rank or v.dim() != rank:
+        shapes = ", ".join(str(tuple(x.shape)) for x in (q, k, v))
+        raise ValueError(f"expected q of rank 3, and k and v of rank {rank}, got shapes {shapes}")
+    if k.dtype not in _NAMES or v.dtype != k.dtype:
+        raise ValueError(
+            f"expected k and v both of torch.int8 or torch.float8_e4m3fn, got {k.dtype} and {v.dtype}"
+        )
+    if q.dtype not in _FLOATS:
+        raise ValueError(
+            f"expected q of torch.float16, torch.bfloat16 or torch.float32 beside k and v of "
+            f"{k.dtype}, got {q.dtype}"
+        )
+    kinds = _SCALES[block_table is not None]
+    for (name, x), rows in zip(scales.items(), (k, v)):
+        if x is None:
+            continue
+        if x.dtype is not torch.float32 or x.dim() not in kinds:
+            raise ValueError(
+                f"{name}: expected a tensor of torch.float32 and rank "
+                f"{' or '.join(map(str, kinds))}, got one of {x.dtype} and rank {x.dim()}"
+            )
+        leading = {1: (), 2: (0,), 3: (0, 1)}[x.dim()]
+        wanted = (*(rows.size(dim) for dim in leading), rows.size(-2))
+        if tuple(x.shape) != wanted:
+            raise ValueError(f"{name}: expected shape {wanted}, got {tuple(x.shape)}")
+
+
+def _check_finite(name, x):
+    """For scales of heads and sequences; those of rows and pages are not all read."""
+    if not x.isfinite().all():
+        raise ValueError(f"{name}: expected finite numbers, got {x[~x.isfinite()][0].item()}")
+
+
+@functools.cache
+def _find_kernel(dtype, kv_dtype, index, k_of, v_of, **options):
+    return _kernels.Kernel(
+        _kernels.text.attn, dtype, index, kv_dtype=_NAMES[kv_dtype], k_scale=k_of, v_scale=v_of,
+        **options,
+    )  # fmt: skip
+
+
+def _on_cpu(
+    q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, left, right, scale, score="",
+    captures=None, seqused_q=None, q_offset=None, chunk=None, block_table=None, k_scale=None,
+    v_scale=None,
+):  # fmt: skip
+    scales = {"k_scale": k_scale, "v_scale": v_scale}
+    _check(q, k, v, block_table, scales)
+    for name, x in scales.items():
+        if x is not None and x.dim() == 1:
+            _check_finite(name, x)
+    kinds = _SCALES[block_table is not None]
+    kernel = _find_kernel(
+        q.dtype, k.dtype, cu_seqlens_q.dtype, *(x if x is None else kinds[x.dim()] for x in (k_scale, v_scale)),
+        heads=q.size(1), kv_heads=k.size(-2), head_dim=q.size(2), v_head_dim=v.size(-1),
+        window=(left, right) if chunk is None else chunk, scale=scale, score=parse(score) if score else None,
+        seqused_q=seqused_q is not None, seqused_k=seqused_k is not None,
+        q_offset=q_offset is not None, sink=sink is not None,
+        page=None if block_table is None else k.size(1),
+    )  # fmt: skip
+    operands = (
+        q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_q, seqused_k, q_offset, sink,
+        *(captures or ()), block_table, k_scale, v_scale,
+    )  # fmt: skip
+    results = new_results(q, v)
+    kernel([*(x for x in operands if x is not None), *results])
+    return results
+
+
+def _below_autograd(*arguments):
+    if torch.is_grad_enabled() and torch._C._any_requires_grad(*arguments):
+        raise NotImplementedError(
+            "varlen::attn_quantised: expected tensors that need no gradient, as quantised keys and "
+            "values have none; use torch.no_grad() or detach()"
+        )
+    with torch._C._AutoDispatchBelowAutograd():
+        return attn_quantised(*arguments)
+
+
+library.impl("attn_quantised", _on_cpu, "CPU")
+library.impl("attn_quantised", _below_autograd, "Autograd")
+
+
+@torch.library.register_fake("varlen::attn_quantised", lib=library)
+def _attn_fake(q, k, v, *others):
+    names = [argument.name for argument in attn_quantised._schema.arguments]
+    named = dict(zip(names[3:], others))
+    scales = {name: named.get(name) for name in ("k_scale", "v_scale")}
+    _check(q, k, v, named.get("block_table"), scales)
+    return new_results(q, v)
+
+
+_NUM_OPERANDS = len(attn_quantised._schema.arguments) - 2
+
+
+def attend_quantised(operands, k_scale, v_scale):
+    """The operator on what torch.ops.varlen.attn takes, some of the last missing."""
+    defaults = ("", None, None, None, None, None)
+    missing = _NUM_OPERANDS - len(operands)
+    return attn_quantised(*operands, *defaults[len(defaults) - missing :], k_scale, v_scale)
+
+
+def attend_with_descales(operands, **descales):
+    """The same with FlashAttention 3's scales, (N, Hkv), float32, of q, k and v: of each sequence
+    and kv head. A q of float8_e4m3fn has an out of bfloat16."""
+    q, k, v, cu_seqlens_q, *others = operands
+    count, kv_heads = cu_seqlens_q.size(0) - 1, k.size(-2)
+    for name, x in descales.items():
+        if x is None:
+            continue
+        if tuple(x.shape) != (count, kv_heads) or x.dtype is not torch.float32:
+            raise ValueError(
+                f"{name}: expected a tensor of torch.float32 and shape {(count, kv_heads)}, got one "
+                f"of {x.dtype} and shape {tuple(x.shape)}"
+            )
+        _check_finite(name, x)
+    if q.dtype is torch.float8_e4m3fn:
+        q = q.to(torch.bfloat16)
+    elif descales["q_descale"] is not None:
+        raise ValueError(f"q_descale: expected q of torch.float8_e4m3fn beside it, got {q.dtype}")
+    of_scores = [descales[name] for name in ("q_descale", "k_descale") if descales[name] is not None]
+    of_out, dtype = descales["v_descale"], q.dtype
+    if all(_is_of_heads(x) for x in (*of_scores, of_out)):
+        k_scale = functools.reduce(torch.mul, (x[0] for x in of_scores)) if of_scores and count else None
+        v_scale = None if of_out is None or not count else of_out[0]
+        return attend_quantised((q, k, v, cu_seqlens_q, *others), k_scale, v_scale)
+    # What differs between sequences multiplies queries and results, in float32.
+    rows = torch.arange(q.size(0), dtype=cu_seqlens_q.dtype)
+    sequences = find_sequences(torch, cu_seqlens_q.contiguous(), rows)
+
+    def of_rows(x):
+        return x[sequences].repeat_interleave(q.size(1) // kv_heads, dim=1)[..., None]
+
+    q = q.float()
+    for x in of_scores:
+        q = q * of_rows(x)
+    out, lse = attend_quantised((q, k, v, cu_seqlens_q, *others), None, None)
+    out = out if of_out is None else out * of_rows(of_out)
+    return out.to(dtype), lse
+
+
+def _is_of_heads(descale):
+    """Whether all sequences have the same numbers, as far as that costs nothing to see."""
+    return descale is None or descale.size(0) <= 1 or descale.stride(0) == 0
+
+
+def refuse_scales(k_scale, v_scale, key):
+    if k_scale is not None or v_scale is not None:
+        raise ValueError(
+            "expected k_scale and v_scale beside keys and values of torch.int8 or "
+            f"torch.float8_e4m3fn, got {key.dtype}"
+        )
