@@ -146,7 +146,7 @@ ImportedAttention::create(OpBuilder &b, Operation *source, TypeRange results) {
   segments.push_back(captures.size());
   state.addOperands(captures);
   if (kind == ImportedKind::Attn)
-    segments.push_back(blockTable ? 1 : 0);
+    segments.append({blockTable ? 1 : 0, /*k_scale=*/0, /*v_scale=*/0});
   if (blockTable)
     state.addOperands(blockTable);
   if (score) {

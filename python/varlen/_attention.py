@@ -18,8 +18,8 @@ from .scores import CAPTURES, Score, dropout_words
 # or those that sums are in ("A").
 _OPERANDS = {
     "q": (3, "rows, heads, head_dim", "T"),
-    "k": (3, "rows, heads, head_dim", "K"),
-    "v": (3, "rows, heads, head_dim", "K"),
+    "k": (3, "rows, heads, head_dim", "T"),
+    "v": (3, "rows, heads, head_dim", "T"),
     "out": (3, "rows, heads, head_dim", "T"),
     "dout": (3, "rows, heads, head_dim", "T"),
     "lse": (2, "heads, rows", "A"),
@@ -34,17 +34,17 @@ _OPERANDS = {
 }
 _OPERANDS |= {f"t{name}": _OPERANDS[name] for name in ("q", "k", "v", "sink")}
 # In place of k and v, of keys in pages.
-_PAGED = (4, "pages, rows, heads, head_dim", "K")
+_PAGED = (4, "pages, rows, heads, head_dim", "T")
 # What a number of a scale is of, by the rank of the scale, and in pages.
 _SCALES = {1: "heads", 2: "rows, heads"}
 _PAGED_SCALES = {1: "heads", 2: "pages, heads", 3: "pages, rows, heads"}
 _ELEMENTS = {
     "T": ("f16", "bf16", "f32", "f64"),
-    "K": ("f16", "bf16", "f32", "f64", "i8", "f8E4M3FN"),
     "I": ("i32", "i64"),
     "A": ("f32", "f64"),
     "B": ("i32",),
 }
+_QUANTISED = ("i8", "f8E4M3FN")
 # In which they are operands.
 _LATER = ("seqused_q", "seqused_k", "q_offset", "sink")
 ORDER = {
@@ -88,14 +88,15 @@ _CAPTURES = {
 }
 
 
-def type_of(name, element, shape, of=None, *, paged=False):
+def type_of(name, element, shape, of=None, *, paged=False, quantised=False):
     """The MLIR type of an operand, or of a capture that has something of each `of`; of k
-    and v that are `paged`, in pages."""
+    and v that are `paged`, in pages; `quantised`: whether they may be."""
     if name in ("k_scale", "v_scale"):
         return _type_of_scale(name, element, shape, _PAGED_SCALES if paged else _SCALES)
     paged = paged and name in ("k", "v")
     rank, extents, kind = _CAPTURES[of] if of else _PAGED if paged else _OPERANDS[name]
-    check_description(name, (element, shape), rank, extents, _ELEMENTS[kind])
+    elements = _ELEMENTS[kind] + (_QUANTISED if quantised and name in ("k", "v") else ())
+    check_description(name, (element, shape), rank, extents, elements)
     static = (0,) if of else (1, 2, 3) if paged else _STATIC.get(name, ())
     dims = "".join(f"{n if d in static else '?'}x" for d, n in enumerate(shape))
     return f"tensor<{dims}{element}>"
@@ -124,16 +125,16 @@ def source_error(error):
     return ValueError(re.sub(r"^module:\d+:\d+: '[\w.]+' op ", "", str(error)))
 
 
-def make_source(operation, given, window, chunk, alignment, scale, score=None):
-    """The text of a function for operands of these Descriptions, by name. Raises
-    TypeError and ValueError where ranks, elements or options are wrong; what else the
-    op asks for, its compilation says."""
+def make_source(operation, given, window, chunk, alignment, scale, score=None, quantised=False):
+    """The text of a function for operands of these Descriptions, by name; `quantised`: whether
+    keys and values may be. Raises TypeError and ValueError where ranks, elements or options are
+    wrong; what else the op asks for, its compilation says."""
     window = check_options(window, chunk, alignment, scale)
     captures = dict(score.captures) if score else {}
     kinds = captures | {f"t{name}": of for name, of in captures.items()}
     paged = "block_table" in given
     types = {
-        name: type_of(name, *description, kinds.get(name), paged=paged)
+        name: type_of(name, *description, kinds.get(name), paged=paged, quantised=quantised)
         for name, description in given.items()
     }
     same_cu = "cu_seqlens_k" not in given and not paged
@@ -167,7 +168,7 @@ def _plan(operation, given, window, chunk, alignment, scale, score):
         if descriptions[name].element == "i8" and str(given[name].dtype).endswith("uint8"):
             raise TypeError(f"{name}: expected elements of int8, got {given[name].dtype}")
     source = make_source(
-        operation, descriptions, window, chunk, alignment, scale, score
+        operation, descriptions, window, chunk, alignment, scale, score, operation == "attn"
     )
     element = descriptions["q"].element
     compute = accumulation_element(element)

@@ -10,7 +10,7 @@ from ._checks import FLOATS, either
 from ._dropout import add_dropout
 from ._functions import (
     check_dense, check_layouts, check_lists, check_number, check_optional, check_tensors,
-    name_keys, name_optional, read_chunk, read_pages, read_scale, read_score, read_sides,
+    name_given, name_keys, name_optional, read_chunk, read_pages, read_scale, read_score, read_sides,
     refuse_layout,
 )  # fmt: skip
 from ._quantised import DTYPES as QUANTISED
@@ -103,17 +103,16 @@ def flash_attn_varlen_func(
             q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, left, right, scale, *score,
             seqused_q, None, chunk, block_table,
         )  # fmt: skip
+        descales = name_given(q_descale=q_descale, k_descale=k_descale, v_descale=v_descale)
+        check_dense(**descales)
         if k.dtype in QUANTISED:
-            out, lse = attend_with_descales(
-                operands, q_descale=q_descale, k_descale=k_descale, v_descale=v_descale
+            out, lse = attend_with_descales(operands, **descales)
+        elif descales:
+            raise ValueError(
+                f"{next(iter(descales))}: expected k and v of torch.float8_e4m3fn or torch.int8 "
+                f"beside it, got {k.dtype}"
             )
         else:
-            for name, x in (("q", q_descale), ("k", k_descale), ("v", v_descale)):
-                if x is not None:
-                    raise ValueError(
-                        f"{name}_descale: expected k and v of torch.float8_e4m3fn or torch.int8 "
-                        f"beside it, got {k.dtype}"
-                    )
             out, lse = _ops.attn(*operands)
     except Exception:
         check_layouts(

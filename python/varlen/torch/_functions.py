@@ -123,6 +123,7 @@ def varlen_attn(
         options = read_options(score, captures, query, seqused_q, q_offset, chunk, block_table)
         operands = query, key, value, cu_seq_q, cu_seq_k, seqused_k, sink, *arguments, *options
         if key.dtype in QUANTISED:
+            check_dense(**name_given(k_scale=k_scale, v_scale=v_scale))
             out, lse = attend_quantised(operands, k_scale, v_scale)
         else:
             refuse_scales(k_scale, v_scale, key)
@@ -274,9 +275,12 @@ def check_optional(seqused_q, seqused_k, q_offset, sink, captures):
 
 def name_optional(seqused_q, seqused_k, q_offset, sink, captures):
     """Those that are given, by name."""
-    given = {"seqused_q": seqused_q, "seqused_k": seqused_k, "q_offset": q_offset, "sink": sink}
-    given = {name: x for name, x in given.items() if x is not None}
+    given = name_given(seqused_q=seqused_q, seqused_k=seqused_k, q_offset=q_offset, sink=sink)
     return given | {f"captures[{i}]": x for i, x in enumerate(captures)}
+
+
+def name_given(**optional):
+    return {name: x for name, x in optional.items() if x is not None}
 
 
 def check_lists(query, name, cu_seqlens, sequence_ids=None):

@@ -5,6 +5,7 @@ import functools
 
 import torch
 
+from .. import text
 from .._row_range import find_sequences
 from ..scores import parse
 from . import _kernels
@@ -67,7 +68,7 @@ def _check_finite(name, x):
 @functools.cache
 def _find_kernel(dtype, kv_dtype, index, k_of, v_of, **options):
     return _kernels.Kernel(
-        _kernels.text.attn, dtype, index, kv_dtype=_NAMES[kv_dtype], k_scale=k_of, v_scale=v_of,
+        text.attn, dtype, index, kv_dtype=_NAMES[kv_dtype], k_scale=k_of, v_scale=v_of,
         **options,
     )  # fmt: skip
 
@@ -133,43 +134,48 @@ def attend_quantised(operands, k_scale, v_scale):
     return attn_quantised(*operands, *defaults[len(defaults) - missing :], k_scale, v_scale)
 
 
-def attend_with_descales(operands, **descales):
+def attend_with_descales(operands, q_descale=None, k_descale=None, v_descale=None):
     """The same with FlashAttention 3's scales, (N, Hkv), float32, of q, k and v: of each sequence
     and kv head. A q of float8_e4m3fn has an out of bfloat16."""
     q, k, v, cu_seqlens_q, *others = operands
-    count, kv_heads = cu_seqlens_q.size(0) - 1, k.size(-2)
+    descales = {"q_descale": q_descale, "k_descale": k_descale, "v_descale": v_descale}
+    count, kv_heads = wanted = cu_seqlens_q.size(0) - 1, k.size(-2)
     for name, x in descales.items():
         if x is None:
             continue
-        if tuple(x.shape) != (count, kv_heads) or x.dtype is not torch.float32:
+        if tuple(x.shape) != wanted or x.dtype is not torch.float32:
             raise ValueError(
-                f"{name}: expected a tensor of torch.float32 and shape {(count, kv_heads)}, got one "
-                f"of {x.dtype} and shape {tuple(x.shape)}"
+                f"{name}: expected a tensor of torch.float32 and shape {wanted}, got one of "
+                f"{x.dtype} and shape {tuple(x.shape)}"
             )
         _check_finite(name, x)
     if q.dtype is torch.float8_e4m3fn:
         q = q.to(torch.bfloat16)
-    elif descales["q_descale"] is not None:
+    elif q_descale is not None:
         raise ValueError(f"q_descale: expected q of torch.float8_e4m3fn beside it, got {q.dtype}")
-    of_scores = [descales[name] for name in ("q_descale", "k_descale") if descales[name] is not None]
-    of_out, dtype = descales["v_descale"], q.dtype
-    if all(_is_of_heads(x) for x in (*of_scores, of_out)):
-        k_scale = functools.reduce(torch.mul, (x[0] for x in of_scores)) if of_scores and count else None
-        v_scale = None if of_out is None or not count else of_out[0]
+    # Without a sequence there is nothing to multiply.
+    of_scores = [x for x in (q_descale, k_descale) if x is not None and count]
+    of_out = v_descale if count else None
+    if all(map(_is_of_heads, (*of_scores, of_out))):
+        k_scale = functools.reduce(torch.mul, (x[0] for x in of_scores)) if of_scores else None
+        v_scale = None if of_out is None else of_out[0]
         return attend_quantised((q, k, v, cu_seqlens_q, *others), k_scale, v_scale)
     # What differs between sequences multiplies queries and results, in float32.
     rows = torch.arange(q.size(0), dtype=cu_seqlens_q.dtype)
     sequences = find_sequences(torch, cu_seqlens_q.contiguous(), rows)
 
     def of_rows(x):
-        return x[sequences].repeat_interleave(q.size(1) // kv_heads, dim=1)[..., None]
+        group = q.size(1) // max(kv_heads, 1)
+        return x[sequences].repeat_interleave(group, dim=1)[..., None]
 
-    q = q.float()
-    for x in of_scores:
-        q = q * of_rows(x)
-    out, lse = attend_quantised((q, k, v, cu_seqlens_q, *others), None, None)
+    # Which heads go together, the operator says.
+    scaled = q.float()
+    if kv_heads and q.size(1) % kv_heads == 0:
+        for x in of_scores:
+            scaled = scaled * of_rows(x)
+    out, lse = attend_quantised((scaled, k, v, cu_seqlens_q, *others), None, None)
     out = out if of_out is None else out * of_rows(of_out)
-    return out.to(dtype), lse
+    return out.to(q.dtype), lse
 
 
 def _is_of_heads(descale):

@@ -63,7 +63,7 @@ def _numpy_layouts(x):
         return y
 
     def swapped():
-        has_order = x.dtype != ml_dtypes.bfloat16
+        has_order = x.itemsize > 1 and x.dtype != ml_dtypes.bfloat16
         return x.astype(x.dtype.newbyteorder(">")) if has_order else x
 
     class Subclass(np.ndarray):
@@ -104,7 +104,8 @@ def _torch_layouts(x, mixes):
         "strided": strided, "misaligned": misaligned,
         "fortran": lambda: x.movedim(-1, 0).contiguous().movedim(0, -1),
         "offset": behind_one,
-        "negated": lambda: torch._neg_view(-x) if x.is_floating_point() else x,
+        # PyTorch negates no f8.
+        "negated": lambda: torch._neg_view(-x) if x.itemsize > 1 and x.is_floating_point() else x,
         "parameter": lambda: torch.nn.Parameter(x.clone(), requires_grad=False),
         "subclass": lambda: x.as_subclass(Subclass), "view": lambda: x[:],
     } | (_of_other_libraries(x) if mixes else {})  # fmt: skip
@@ -170,7 +171,7 @@ def _array_objects(x):
 
 def _change_numbers(rng, name, x):
     """Another array for an operand, whose meaning follows from it."""
-    integer = x.dtype.kind == "i"
+    integer = x.dtype.kind == "i" and x.itemsize > 1
     changes = ["rank", "rank", "shorter", "longer", "none", "dtype", "axis"]
     kind = rng.choice(changes + ["value"] * 7 * integer)
     if kind == "value" and x.size:
@@ -221,7 +222,9 @@ def change_array(rng, name, library, array, optional, mixes):
         x = to_library(library, array)
         try:
             make = rng.choice(_torch_objects(x, mixes) if library == "torch" else _array_objects(x))
-            return Change(make(), REFUSED if array.size and array.ndim else ANY, may_refuse=True)
+            # Some of them are of the types of quantised keys and values.
+            is_wrong = array.size and array.ndim and array.itemsize > 1
+            return Change(make(), REFUSED if is_wrong else ANY, may_refuse=True)
         except (RuntimeError, ValueError, TypeError):
             pass  # No such array of these numbers.
     if kind < 0.9:

@@ -26,6 +26,8 @@ jax.config.update("jax_enable_x64", True)
 
 FLAGS = {"return_aux": varlen.torch.AuxRequest(lse=True), "enable_gqa": True}
 OPTIONAL = (*meaning.SEQUENCES, "sink")
+# Of quantised keys and values.
+LARGEST = dict(zip(meaning.QUANTISED, (127, 448), strict=True))
 
 
 class Surface:
@@ -43,6 +45,7 @@ class Surface:
         self.case = case
         self.finish_call(rng)
         self.arguments = self.spell()
+        self.captures = self.arguments.get("captures", [])
 
     def adapt(self, rng, case):
         return case
@@ -97,7 +100,7 @@ class Surface:
                 rng, name, self.library, self.call.given[name], optional, self.mixes
             )
         if name in self.call.captures and "captures" in self.keywords:
-            captures = list(self.arguments["captures"])
+            captures = list(self.captures)
             captures[self.call.captures.index(name)] = change.value
             self.arguments["captures"] = captures
         else:
@@ -294,6 +297,58 @@ class Appends:
         return others | {self.word(name): given[f"{name}_cache"] for name in ("k", "v")}
 
 
+def quantise(rng, given):
+    """Makes keys and values of a call quantised ones, with scales of any rank or without. What rows
+    are multiplied by that no sequence has is NaN."""
+    element = rng.choice(meaning.QUANTISED)
+    numbers = np.random.default_rng(rng.getrandbits(32))
+    for name, of in meaning.SCALES.items():
+        rows = np.asarray(given[of], "f8")
+        rank = rng.randrange(rows.ndim)
+        scale = np.ones((*rows.shape[: max(rank, 1) - 1], rows.shape[-2]))
+        if rank:
+            largest = np.nanmax(np.abs(rows), initial=1.0)
+            scale *= numbers.uniform(1, 2, scale.shape) * largest / LARGEST[element]
+        given[of] = rows / meaning.spread(scale, rows)
+        if element == np.int8:
+            given[of] = np.nan_to_num(np.rint(given[of]), nan=-128)
+        given[of] = given[of].astype(element)
+        if rank > 1:
+            shared = tuple(range(rank - 1, rows.ndim - 2))
+            scale[np.isnan(rows).all((*shared, -1))] = np.nan
+        if rank:
+            given[name] = scale.astype("f4")
+
+
+class Quantised:
+    """Calls of a function with quantised keys and values."""
+
+    differentiates = False
+
+    def quantise(self, rng):
+        quantise(rng, self.call.given)
+
+    def adapt(self, rng, case):
+        case = super().adapt(rng, case)
+        return dataclasses.replace(case, element="f32") if case.element == "f64" else case
+
+    def finish_call(self, rng):
+        super().finish_call(rng)
+        self.quantise(rng)
+        self.optional = (*self.optional, *meaning.SCALES)
+
+    def backward(self, results):
+        return {}
+
+
+class QuantisedArrays(Quantised, Arrays):
+    """varlen.attn of quantised keys."""
+
+
+class QuantisedPages(Quantised, Pages):
+    """varlen.attn of quantised keys in pages."""
+
+
 class Append(Appends, Pages):
     """varlen.append, and varlen.attn of what it has written."""
 
@@ -443,6 +498,18 @@ class MetaPages(InTorchPages, Meta):
     """varlen.torch.varlen_attn of keys in pages without data."""
 
 
+class QuantisedTorch(Quantised, Torch):
+    """varlen.torch.varlen_attn of quantised keys."""
+
+
+class QuantisedTorchPages(Quantised, TorchPages):
+    """varlen.torch.varlen_attn of quantised keys in pages."""
+
+
+class QuantisedMeta(Quantised, Meta):
+    """varlen.torch.varlen_attn of quantised keys without data."""
+
+
 class Flash(Torch):
     """varlen.torch.flash_attn_varlen_func."""
 
@@ -541,6 +608,47 @@ class Flash(Torch):
     def backward(self, results):
         self.leaves.pop("dslopes", None)
         return super().backward(results)
+
+
+class QuantisedFlash(Quantised, Flash):
+    """varlen.torch.flash_attn_varlen_func of quantised keys."""
+
+    def quantise(self, rng):
+        given, element = self.call.given, rng.choice(meaning.QUANTISED)
+        count, heads = len(given["cu_seqlens_q"]) - 1, given["k"].shape[-2]
+        numbers = np.random.default_rng(rng.getrandbits(32))
+        lengths = np.diff(given["cu_seqlens_k"])
+        self.descales = {}
+        for name, of in meaning.SCALES.items():
+            descale = numbers.uniform(0.01, 0.02, (count, heads)).astype("f4")
+            if rng.random() < 0.5:
+                descale = np.broadcast_to(descale[:1], descale.shape)
+            rows = numbers.integers(-99, 100, given[of].shape)
+            given[of] = rows.astype(element)
+            # For the results: of each row, of which some are behind the last sequence.
+            given[name] = np.ones((len(rows), heads), "f4")
+            given[name][: lengths.sum()] = np.repeat(descale, lengths, 0)
+            self.descales[f"{of}_descale"] = arguments.to_library("torch", descale)
+
+    def spell(self):
+        spelled = super().spell()
+        return {x: y for x, y in spelled.items() if x not in meaning.SCALES} | self.descales
+
+    def change(self, rng):
+        if rng.random() < 0.3:
+            name = rng.choice(sorted(self.descales))
+            change = arguments.change_array(
+                rng, name, "torch", self.descales[name].numpy(), False, False
+            )
+            self.arguments[name] = change.value
+            # None is 1.
+            meant = SAME if change.meaning is SAME else ANY
+            return Change(change.value, meant, True), name
+        while True:
+            change, name = super().change(rng)
+            if name not in meaning.SCALES:
+                return change, name
+            del self.arguments[name]
 
 
 class FlashPages(InTorchPages, Flash):
@@ -765,6 +873,7 @@ SURFACES = (
     Arrays, Torch, Torch, TorchOut, Meta, Flash, FlashDense, Provider, Jax,
     Arrays, TorchAppend, FlashCache, TorchOut, Meta, FlashPages, FlashDense, ProviderPages, Jax,
     Arrays, Append, Pages, TorchPages, TorchOutPages, MetaPages, JaxPages,
+    QuantisedArrays, QuantisedPages, QuantisedTorch, QuantisedTorchPages, QuantisedMeta, QuantisedFlash,
 )  # fmt: skip
 
 __all__ = ["ANY", "REFUSED", "SAME", "SURFACES", "Meta", "imported"]

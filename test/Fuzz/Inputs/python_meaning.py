@@ -5,12 +5,16 @@ import copy
 import dataclasses
 
 import imported
+import ml_dtypes
 import numpy as np
-from varlen import reference, scores, tolerance
+from varlen import dtypes, reference, scores, tolerance
 
 NAMES = {np.dtype(kind): name for name, kind in imported.NUMPY_TYPES.items()}
 OFFSETS = ("cu_seqlens_q", "cu_seqlens_k")
 SEQUENCES = ("seqused_q", "seqused_k", "q_offset")
+# Of quantised keys and values, and what these are of.
+SCALES = {"k_scale": "k", "v_scale": "v"}
+QUANTISED = (np.dtype("i1"), np.dtype(ml_dtypes.float8_e4m3fn))
 # How large logits may be so that rounding leaves something of their weights.
 MAX_LOGIT = 60.0
 TOLERANCE = {"f64": 1e-11, "f32": 2e-5, "bf16": 2e-2, "f16": 3e-3}
@@ -52,6 +56,25 @@ def make_call(case, rng):
     return Call(given, options, case.score, dout, dlse if case.lse else None)
 
 
+def spread(scale, rows):
+    """The scale of such rows in a shape that goes with theirs."""
+    leading, heads = scale.shape[:-1], scale.shape[-1]
+    between = (1,) * (rows.ndim - 2 - len(leading)) if leading else ()
+    return scale.reshape((*leading, *between, heads, 1))
+
+
+def dequantised(call):
+    """The call with the keys and values, in f64, that quantised ones stand for."""
+    if call.given["k"].dtype not in QUANTISED:
+        return call
+    call = call.copy()
+    given = call.given
+    for name, of in SCALES.items():
+        rows, scale = np.asarray(given[of], "f8"), given.pop(name, np.ones(1))
+        given[of] = rows * spread(np.asarray(scale, "f8"), rows)
+    return call
+
+
 def packed(call):
     """The call with keys one after the other, where it has them in pages."""
     if "block_table" not in call.given:
@@ -81,6 +104,9 @@ def _broken_types(call):
     if q.dtype not in NAMES or index not in (np.int32, np.int64):
         return "elements"
     wide = np.dtype("f8" if q.dtype == np.float64 else "f4")
+    is_quantised = k.dtype in QUANTISED and q.dtype != np.float64
+    if not is_quantised and SCALES.keys() & given.keys():
+        return "scales"
     for name, x in given.items():
         integer, is_sum = name in (*OFFSETS, *SEQUENCES), name == "sink" or name in captures
         rank, kind = 1 if integer or name == "sink" else 3, q.dtype
@@ -88,6 +114,10 @@ def _broken_types(call):
             rank, kind = 2, np.int32
         elif name in ("k", "v"):
             rank += "block_table" in given
+            kind = k.dtype if is_quantised else kind
+        elif name in SCALES:
+            kind, ranks = np.float32, (1, 2, 3) if "block_table" in given else (1, 2)
+            rank = x.ndim if x.ndim in ranks else ranks[0]
         elif name in captures:
             rank = len(scores.CAPTURES[captures[name]])
         if x.ndim != rank or x.dtype != (index if integer else wide if is_sum else kind):
@@ -111,6 +141,9 @@ def _broken_extents(call):
         return "a capture of keys"
     extents = {"heads": heads, "rows": rows, "kv_rows": kv_rows}
     wanted = {name: (count,) for name in SEQUENCES} | {"sink": (heads,)}
+    for name, of in SCALES.items():
+        leading = given[name].ndim - 1 if name in given else 0
+        wanted[name] = (*given[of].shape[:leading], kv_heads)
     for name, of in captures.items():
         entries = given[name].shape[-1]
         wanted[name] = tuple(extents.get(axis, entries) for axis in scores.CAPTURES[of])
@@ -170,7 +203,7 @@ def has_open_meaning(call):
 
 def golden(call, differentiate):
     """Results by name, and what each may be off by."""
-    call = packed(call)
+    call = packed(dequantised(call))
     options = dict(call.options)
     chunk = options.pop("chunk")
     if chunk is not None:
@@ -179,9 +212,10 @@ def golden(call, differentiate):
     captures = [given.pop(name) for name in call.captures]
     first = [given.pop(name) for name in ("q", "k", "v", *OFFSETS)]
     options |= given | {"score": call.score, "captures": captures}
+    rounded = [first[0], *(dtypes.narrow(x, call.element) for x in first[1:3]), *first[3:]]
     with np.errstate(all="ignore"):
         wanted = dict(zip(("out", "lse"), reference.attention(*first, **options)))
-        plain = dict(zip(("out", "lse"), reference.plain(*first, **options)))
+        plain = dict(zip(("out", "lse"), reference.plain(*rounded, **options)))
         if differentiate:
             names = ("dq", "dk", "dv", "dsink", *(f"d{name}" for name in call.captures))
             options["dlse"] = call.dlse
@@ -239,7 +273,7 @@ def difference(name, got, wanted, allowed):
 
 def largest_logit(call):
     """Of its products; infinite where they are no numbers."""
-    given = packed(call).given
+    given = packed(dequantised(call)).given
     q, k = (np.asarray(given[name], np.float64) for name in "qk")
     scale = call.options["scale"] or q.shape[-1] ** -0.5
     norms = [np.sqrt((x * x).sum(-1)).max(initial=0) for x in (q, k)]
@@ -248,6 +282,6 @@ def largest_logit(call):
 
 
 __all__ = [
-    "Call", "MAX_LOGIT", "OFFSETS", "SEQUENCES", "difference", "find_broken", "golden",
-    "has_open_meaning", "largest_logit", "make_call",
+    "Call", "MAX_LOGIT", "OFFSETS", "QUANTISED", "SCALES", "SEQUENCES", "difference", "find_broken", "golden",
+    "has_open_meaning", "largest_logit", "make_call", "spread",
 ]  # fmt: skip

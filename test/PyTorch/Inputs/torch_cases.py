@@ -12,16 +12,23 @@ ops = torch.ops.varlen
 FORWARD = {argument.name for argument in ops.attn.default._schema.arguments}
 
 
+# Types that numpy does not have, and one of as many bytes.
+_UNKNOWN = {
+    torch.bfloat16: (torch.int16, ml_dtypes.bfloat16),
+    torch.float8_e4m3fn: (torch.int8, ml_dtypes.float8_e4m3fn),
+}
+
+
 def to_torch(x):
-    if x.dtype == ml_dtypes.bfloat16:
-        return torch.from_numpy(x.view(np.int16)).view(torch.bfloat16)
+    for own, (_, other) in _UNKNOWN.items():
+        if x.dtype == other:
+            return torch.from_numpy(x.view(f"i{x.itemsize}")).view(own)
     return torch.from_numpy(x)
 
 
 def to_numpy(x):
-    if x.dtype == torch.bfloat16:
-        return x.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
-    return x.numpy()
+    integer, other = _UNKNOWN.get(x.dtype, (None, None))
+    return x.view(integer).numpy().view(other) if other else x.numpy()
 
 
 def is_offered(case):
