@@ -1,9 +1,9 @@
 # RUN: %python %s
-# REQUIRES: venv
 """Quantised keys and values in PyTorch: varlen_attn with k_scale and v_scale, flash-attn's
 function with descales, a quantised cache, a traced call, and errors."""
 
 import torch
+from device import ON_CUDA
 
 from varlen.kv_cache import KVCache, quantise
 from varlen.torch import flash_attn_varlen_func, varlen_attn
@@ -137,10 +137,22 @@ def check_errors():
     refuse("v_descale: expected k and v of torch.float8_e4m3fn or torch.int8", k=k, v=v,
            v_descale=torch.ones(4, 2), **flash)  # fmt: skip
     refuse("q_descale: expected q of torch.float8_e4m3fn", q_descale=torch.ones(4, 2), **flash)
+    for words, more in (("k_scale", {"enable_gqa": True}), ("v_descale", flash)):
+        refuse(f"{words}: expected a torch.Tensor, got a list", error=TypeError, **{words: [1.0]}, **more)
+        refuse(f"{words}: expected a dense tensor", **{words: torch.ones(4, 2).to_sparse()}, **more)
 
 
-check_varlen_attn()
-check_flash_attn()
-check_cache()
-check_traced()
-check_errors()
+def check_refusal_on_cuda():
+    q, k8, cu = draw(44, HEADS).cuda(), draw(213, HEADS).to(torch.int8).cuda(), CU_Q.cuda()
+    words = "expected tensors on the CPU, as there is no kernel of quantised keys"
+    expect(NotImplementedError, words, varlen_attn, q, k8, k8, cu, CU_K.cuda())
+
+
+if ON_CUDA:
+    check_refusal_on_cuda()
+else:
+    check_varlen_attn()
+    check_flash_attn()
+    check_cache()
+    check_traced()
+    check_errors()

@@ -9,7 +9,8 @@ from .. import text
 from .._row_range import find_sequences
 from ..scores import parse
 from . import _kernels
-from ._operators import library
+from ._checks import check
+from ._operators import attn_quantised, library, name_arguments
 from ._results import new_results
 
 # Beside a scale of this rank, what one of its numbers is of: without pages, and with them.
@@ -17,20 +18,12 @@ _SCALES = ({1: "heads", 2: "rows"}, {1: "heads", 2: "pages", 3: "rows"})
 _NAMES = {torch.int8: "i8", torch.float8_e4m3fn: "f8E4M3FN"}
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32)
 DTYPES = tuple(_NAMES)
-
-library.define(
-    "attn_quantised(Tensor q, Tensor k, Tensor v, Tensor cu_seqlens_q, Tensor? cu_seqlens_k, "
-    "Tensor? seqused_k, Tensor? sink, int left, int right, float? scale, str score='', "
-    "Tensor[]? captures=None, Tensor? seqused_q=None, Tensor? q_offset=None, int? chunk=None, "
-    "Tensor? block_table=None, Tensor? k_scale=None, Tensor? v_scale=None) "
-    "-> (Tensor out, Tensor lse)",
-    tags=(torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides),
-)
-attn_quantised = torch.ops.varlen.attn_quantised.default
+_SCALED = ("k_scale", "v_scale")
 
 
-def _check(q, k, v, block_table, scales):
+def _check(named):
     """What the compiler would say of types that this file has made."""
+    q, k, v, block_table = (named[name] for name in ("q", "k", "v", "block_table"))
     rank = 3 if block_table is None else 4
     if q.dim() != 3 or k.dim() != rank or v.dim() != rank:
         shapes = ", ".join(str(tuple(x.shape)) for x in (q, k, v))
@@ -45,7 +38,8 @@ def _check(q, k, v, block_table, scales):
             f"{k.dtype}, got {q.dtype}"
         )
     kinds = _SCALES[block_table is not None]
-    for (name, x), rows in zip(scales.items(), (k, v)):
+    for name, rows in zip(_SCALED, (k, v)):
+        x = named[name]
         if x is None:
             continue
         if x.dtype is not torch.float32 or x.dim() not in kinds:
@@ -57,6 +51,8 @@ def _check(q, k, v, block_table, scales):
         wanted = (*(rows.size(dim) for dim in leading), rows.size(-2))
         if tuple(x.shape) != wanted:
             raise ValueError(f"{name}: expected shape {wanted}, got {tuple(x.shape)}")
+        if x.device != q.device:
+            raise ValueError(f"{name}: expected a tensor on {q.device}, as q is, got one on {x.device}")
 
 
 def _check_finite(name, x):
@@ -73,65 +69,68 @@ def _find_kernel(dtype, kv_dtype, index, k_of, v_of, **options):
     )  # fmt: skip
 
 
-def _on_cpu(
-    q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, left, right, scale, score="",
-    captures=None, seqused_q=None, q_offset=None, chunk=None, block_table=None, k_scale=None,
-    v_scale=None,
-):  # fmt: skip
-    scales = {"k_scale": k_scale, "v_scale": v_scale}
-    _check(q, k, v, block_table, scales)
-    for name, x in scales.items():
-        if x is not None and x.dim() == 1:
-            _check_finite(name, x)
+def _on_cpu(*arguments, **options):
+    named = name_arguments(attn_quantised, arguments, options)
+    _check(named)
+    q, k, v, block_table = (named[name] for name in ("q", "k", "v", "block_table"))
+    for name in _SCALED:
+        if named[name] is not None and named[name].dim() == 1:
+            _check_finite(name, named[name])
     kinds = _SCALES[block_table is not None]
+    scales = (x if x is None else kinds[x.dim()] for x in map(named.get, _SCALED))
+    chunk, score = named["chunk"], named["score"]
     kernel = _find_kernel(
-        q.dtype, k.dtype, cu_seqlens_q.dtype, *(x if x is None else kinds[x.dim()] for x in (k_scale, v_scale)),
-        heads=q.size(1), kv_heads=k.size(-2), head_dim=q.size(2), v_head_dim=v.size(-1),
-        window=(left, right) if chunk is None else chunk, scale=scale, score=parse(score) if score else None,
-        seqused_q=seqused_q is not None, seqused_k=seqused_k is not None,
-        q_offset=q_offset is not None, sink=sink is not None,
-        page=None if block_table is None else k.size(1),
+        q.dtype, k.dtype, named["cu_seqlens_q"].dtype, *scales, heads=q.size(1),
+        kv_heads=k.size(-2), head_dim=q.size(2), v_head_dim=v.size(-1),
+        window=(named["left"], named["right"]) if chunk is None else chunk, scale=named["scale"],
+        score=parse(score) if score else None, page=None if block_table is None else k.size(1),
+        **{name: named[name] is not None for name in ("seqused_q", "seqused_k", "q_offset", "sink")},
     )  # fmt: skip
-    operands = (
-        q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_q, seqused_k, q_offset, sink,
-        *(captures or ()), block_table, k_scale, v_scale,
+    names = (
+        "q", "k", "v", "cu_seqlens_q", "cu_seqlens_k", "seqused_q", "seqused_k", "q_offset", "sink",
     )  # fmt: skip
+    operands = (*map(named.get, names), *(named["captures"] or ()), block_table, *map(named.get, _SCALED))
     results = new_results(q, v)
     kernel([*(x for x in operands if x is not None), *results])
     return results
 
 
-def _below_autograd(*arguments):
-    if torch.is_grad_enabled() and torch._C._any_requires_grad(*arguments):
+def _below_autograd(*arguments, **options):
+    given = *arguments, *options.values()
+    if torch.is_grad_enabled() and torch._C._any_requires_grad(*given):
         raise NotImplementedError(
             "varlen::attn_quantised: expected tensors that need no gradient, as quantised keys and "
             "values have none; use torch.no_grad() or detach()"
         )
     with torch._C._AutoDispatchBelowAutograd():
-        return attn_quantised(*arguments)
+        return attn_quantised(*arguments, **options)
+
+
+def _on_cuda(*arguments, **options):
+    raise NotImplementedError(
+        "varlen::attn_quantised: expected tensors on the CPU, as there is no kernel of quantised "
+        "keys and values for GPUs"
+    )
 
 
 library.impl("attn_quantised", _on_cpu, "CPU")
+library.impl("attn_quantised", _on_cuda, "CUDA")
 library.impl("attn_quantised", _below_autograd, "Autograd")
 
 
 @torch.library.register_fake("varlen::attn_quantised", lib=library)
-def _attn_fake(q, k, v, *others):
-    names = [argument.name for argument in attn_quantised._schema.arguments]
-    named = dict(zip(names[3:], others))
-    scales = {name: named.get(name) for name in ("k_scale", "v_scale")}
-    _check(q, k, v, named.get("block_table"), scales)
-    return new_results(q, v)
-
-
-_NUM_OPERANDS = len(attn_quantised._schema.arguments) - 2
+def _attn_fake(*arguments, **options):
+    named = name_arguments(attn_quantised, arguments, options)
+    _check(named)
+    q = named["q"]
+    alike = {name: named[name].new_empty(named[name].shape, dtype=q.dtype) for name in ("k", "v")}
+    check({name: x for name, x in (named | alike).items() if name not in _SCALED})
+    return new_results(q, named["v"])
 
 
 def attend_quantised(operands, k_scale, v_scale):
-    """The operator on what torch.ops.varlen.attn takes, some of the last missing."""
-    defaults = ("", None, None, None, None, None)
-    missing = _NUM_OPERANDS - len(operands)
-    return attn_quantised(*operands, *defaults[len(defaults) - missing :], k_scale, v_scale)
+    """The operator on what torch.ops.varlen.attn takes."""
+    return attn_quantised(*operands, k_scale=k_scale, v_scale=v_scale)
 
 
 def attend_with_descales(operands, q_descale=None, k_descale=None, v_descale=None):
