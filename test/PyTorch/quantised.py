@@ -136,6 +136,7 @@ def check_errors():
     refuse("k_descale: expected a tensor of torch.float32 and shape (4, 2)", k_descale=heads, **flash)
     refuse("v_descale: expected k and v of torch.float8_e4m3fn or torch.int8", k=k, v=v,
            v_descale=torch.ones(4, 2), **flash)  # fmt: skip
+    refuse("expected q of torch.float16, torch.bfloat16 or", q=q.to(torch.uint8), k_descale=torch.rand(4, 2), **flash)
     refuse("q_descale: expected q of torch.float8_e4m3fn", q_descale=torch.ones(4, 2), **flash)
     for words, more in (("k_scale", {"enable_gqa": True}), ("v_descale", flash)):
         refuse(f"{words}: expected a torch.Tensor, got a list", error=TypeError, **{words: [1.0]}, **more)

@@ -32,11 +32,7 @@ def _check(named):
         raise ValueError(
             f"expected k and v both of torch.int8 or torch.float8_e4m3fn, got {k.dtype} and {v.dtype}"
         )
-    if q.dtype not in _FLOATS:
-        raise ValueError(
-            f"expected q of torch.float16, torch.bfloat16 or torch.float32 beside k and v of "
-            f"{k.dtype}, got {q.dtype}"
-        )
+    _check_query(q, k)
     kinds = _SCALES[block_table is not None]
     for name, rows in zip(_SCALED, (k, v)):
         x = named[name]
@@ -53,6 +49,14 @@ def _check(named):
             raise ValueError(f"{name}: expected shape {wanted}, got {tuple(x.shape)}")
         if x.device != q.device:
             raise ValueError(f"{name}: expected a tensor on {q.device}, as q is, got one on {x.device}")
+
+
+def _check_query(q, k):
+    if q.dtype not in _FLOATS:
+        raise ValueError(
+            "expected q of torch.float16, torch.bfloat16 or torch.float32 beside k and v of "
+            f"{k.dtype}, got {q.dtype}"
+        )
 
 
 def _check_finite(name, x):
@@ -152,6 +156,7 @@ def attend_with_descales(operands, q_descale=None, k_descale=None, v_descale=Non
         q = q.to(torch.bfloat16)
     elif q_descale is not None:
         raise ValueError(f"q_descale: expected q of torch.float8_e4m3fn beside it, got {q.dtype}")
+    _check_query(q, k)
     # Without a sequence there is nothing to multiply.
     of_scores = [x for x in (q_descale, k_descale) if x is not None and count]
     of_out = v_descale if count else None
