@@ -32,7 +32,8 @@ _OPERANDS = {
     "sink": (1, "heads", "A"),
     "block_table": (2, "sequences, pages", "B"),
 }
-_OPERANDS |= {f"t{name}": _OPERANDS[name] for name in ("q", "k", "v", "sink")}
+_OPERANDS |= {f"t{name}": _OPERANDS[name] for name in ("q", "k", "v", "sink", "out", "lse")}
+_OPERANDS |= {f"dt{name}": _OPERANDS[name] for name in ("out", "lse")}
 # In place of k and v, of keys in pages.
 _PAGED = (4, "pages, rows, heads, head_dim", "T")
 # What a number of a scale is of, by the rank of the scale, and in pages.
@@ -56,12 +57,16 @@ ORDER = {
     "attn_jvp": (
         "q", "k", "v", "tq", "tk", "tv", "cu_seqlens_q", "cu_seqlens_k", *_LATER, "tsink",
     ),
+    "attn_jvp_grad": (
+        "dtout", "q", "k", "v", "tq", "tk", "tv", "out", "lse", "tout", "tlse", "cu_seqlens_q",
+        "cu_seqlens_k", "dtlse", "dout", "dlse", *_LATER, "tsink",
+    ),
 }  # fmt: skip
 
 
 def order_of(operation, captures):
     """Names of all operands that an operation may have, in its order."""
-    tangents = [f"t{name}" for name in captures] if operation == "attn_jvp" else ()
+    tangents = [f"t{name}" for name in captures] if "tq" in ORDER[operation] else ()
     return *ORDER[operation], *captures, *tangents, *text.CACHE
 
 
@@ -71,7 +76,8 @@ _STATIC = {
     "q": (1, 2), "k": (1, 2), "v": (1, 2), "out": (1, 2), "dout": (1, 2),
     "lse": (0,), "dlse": (0,), "sink": (0,),
 }  # fmt: skip
-_STATIC |= {f"t{name}": _STATIC[name] for name in ("q", "k", "v", "sink")}
+_STATIC |= {f"t{name}": _STATIC[name] for name in ("q", "k", "v", "sink", "out", "lse")}
+_STATIC |= {f"dt{name}": _STATIC[name] for name in ("out", "lse")}
 
 
 class _Plan(NamedTuple):
@@ -143,8 +149,9 @@ def make_source(operation, given, window, chunk, alignment, scale, score=None, q
     types = {name: types[name] for name in order_of(operation, captures) if name in types}
     options = {"window": window, "alignment": alignment, "scale": scale, "same_cu": same_cu}
     options["score"] = score
-    if operation == "attn_grad":
-        return text.attn_grad_function(types, **options)
+    if operation in ("attn_grad", "attn_jvp_grad"):
+        make = text.attn_grad_function if operation == "attn_grad" else text.attn_jvp_grad_function
+        return make(types, **options)
     element, (_, heads, _) = given["q"]
     compute = accumulation_element(element)
     results = {

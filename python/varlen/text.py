@@ -335,9 +335,22 @@ def attn_jvp_grad(
     given = {"dtlse": (dtlse, lse), "dout": (dout, out), "dlse": (dlse, lse)}
     operands |= {key: type for key, (is_given, type) in given.items() if is_given}
     operands |= forward | _tangent_operands(types, sink, score, wrt_captures)
-    sources = ["q", "k", "v", "sink", *(score.captures if score and wrt_captures else ())]
+    return attn_jvp_grad_function(
+        operands, window=window, alignment=alignment, scale=scale, same_cu=same_cu, name=name,
+        score=score,
+    )  # fmt: skip
+
+
+def attn_jvp_grad_function(
+    types, *, window=(-1, -1), alignment="bottom_right", scale=None, same_cu=False,
+    name="second_gradients", score=None,
+):  # fmt: skip
+    """The module of `attn_jvp_grad` for the types of operands, by name and in the order of its
+    arguments. Captures that have no tangent among them have no gradient."""
+    captures = [key for key in (score.captures if score else ()) if f"t{key}" in types]
+    sources = [key for key in ("q", "k", "v", "sink", *captures) if key in types]
     return _tangent_function(
-        "attn_jvp_grad", 13, operands, {f"d{key}": types[key] for key in sources if key in types},
+        "attn_jvp_grad", 13, types, {f"d{key}": types[key] for key in sources},
         window=window, alignment=alignment, scale=scale, same_cu=same_cu, name=name, score=score,
     )  # fmt: skip
 

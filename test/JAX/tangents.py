@@ -3,8 +3,6 @@
 gradients, of which tangents are the transpose, in f64; in narrower types against f64; and under
 transformations."""
 
-import functools
-
 from Inputs.device import IS_CUDA, need, skip
 
 if IS_CUDA:
@@ -12,7 +10,7 @@ if IS_CUDA:
 
 import jax
 import numpy as np
-from checks import NUMPY_TYPES, cumulate, normal, raises
+from checks import NUMPY_TYPES, cumulate, raises
 from jax import numpy as jnp
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
@@ -25,15 +23,15 @@ P = PartitionSpec
 rng = np.random.default_rng(3)
 # Empty sequences, more keys than queries and the reverse, a query without keys, rows behind.
 cu_q, cu_k = cumulate(0, 9, 1, 4, 2), cumulate(3, 5, 6, 4, 0)
-ROWS_Q, ROWS_K, HEADS, KV_HEADS, D, DV = 18, 20, 4, 2, 8, 6
+ROWS_Q, ROWS_K, HEADS, KV_HEADS, D = 18, 20, 4, 2, 8
 
 
 def draw(*shape):
     return jnp.asarray(rng.standard_normal(shape))
 
 
-def rows():
-    return draw(ROWS_Q, HEADS, D), draw(ROWS_K, KV_HEADS, D), draw(ROWS_K, KV_HEADS, DV)
+def rows(v_head_dim=D):
+    return draw(ROWS_Q, HEADS, D), draw(ROWS_K, KV_HEADS, D), draw(ROWS_K, KV_HEADS, v_head_dim)
 
 
 def capture(of):
@@ -69,13 +67,23 @@ def function(score=None, **options):
     return attend
 
 
-def check(attend, *more):
+def check(attend, *values):
     """Every operand moves."""
-    values = (*rows(), *more)
     tangents = tuple(draw(*x.shape) for x in values)
     attend = jax.jit(attend)
-    results, pushed = jax.jit(lambda x, t: jax.jvp(attend, x, t))(values, tangents)
-    equal(results, attend(*values))
+    results = out, lse = attend(*values)
+    cotangents = draw(*out.shape), draw(*lse.shape)
+
+    @jax.jit
+    def derive(values, tangents, cotangents):
+        """The forward mode, values first and then tangents, and the reverse mode."""
+        _, push = jax.linearize(attend, *values)
+        _, pull = jax.vjp(attend, *values)
+        return jax.jvp(attend, values, tangents), push(*tangents), pull(cotangents)
+
+    (values_of_jvp, pushed), pushed_later, gradients = derive(values, tangents, cotangents)
+    equal(values_of_jvp, results)
+    equal(pushed_later, pushed)
     step = 2.0**-17
     before, after = (
         attend(*(x + sign * step * t for x, t in zip(values, tangents))) for sign in (-1, 1)
@@ -84,67 +92,33 @@ def check(attend, *more):
     slopes = [jnp.nan_to_num((y - x) / (2 * step)) for x, y in zip(before, after)]
     close(pushed, slopes, 1e-7)
     # Of gradients it is the transpose.
-    out, lse = results
-    cotangents = draw(*out.shape), draw(*lse.shape)
-    gradients = jax.vjp(attend, *values)[1](cotangents)
     forward, backward = dot(cotangents, pushed), dot(gradients, tangents)
     assert abs(forward - backward) <= 1e-12 * max(1, dot(map(abs, cotangents), map(abs, pushed)))
-    # Values first, then tangents.
-    equal(jax.jit(lambda x, t: jax.linearize(attend, *x)[1](*t))(values, tangents), pushed)
 
 
+# All options at once: each is a part of what the call says.
 offset = np.array([0, 1, 0, -2, 0], np.int32)
 used_q, used_k = np.array([0, 7, 1, 4, 1], np.int32), np.array([2, 5, 4, 0, 0], np.int32)
-for options in (
-    {"is_causal": True, "seqused_q": used_q, "seqused_k": used_k, "q_offset": offset},
-    {"window": (5, 1), "alignment": "top_left", "scale": 0.3125}, {"chunk": 4},
-):  # fmt: skip
-    check(function(**options), *([draw(HEADS)] if "window" in options else []))
-score = functools.reduce(scores.compose, (scores.gains(), scores.softcap(2.0), scores.key_bias()))
-check(
-    function(score, window=(6, 0), dropout_p=0.3, seed=5), *map(capture, score.captures.values()),
-    draw(HEADS),
-)  # fmt: skip
-
-# Dropout: as attention of products with the mask that numpy says.
-words = scores.dropout_words(5, cu_q, HEADS, ROWS_Q, dtype="float64")
-
-
-def drop(q, k, v):
-    """By the definition, of the second and the fourth sequence."""
-    outs = []
-    for i in (1, 3):
-        (q0, q1), (k0, k1) = cu_q[i : i + 2], cu_k[i : i + 2]
-        ks, vs = (jnp.repeat(x[k0:k1], HEADS // KV_HEADS, 1) for x in (k, v))
-        p = jax.nn.softmax(jnp.einsum("ihd,jhd->hij", q[q0:q1], ks) * D**-0.5)
-        own = words[:, q0:q1, None], np.arange(q1 - q0)[:, None], np.arange(k1 - k0)
-        factor = scores.dropout(0.3).factor(own[1], own[2], own[0])
-        assert 0 < (factor == 0).sum() < factor.size
-        outs.append(jnp.einsum("hij,jhd->ihd", p * factor, vs))
-    return jnp.concatenate(outs)
-
-
-def dropped(q, k, v, seed=5):
-    out = varlen_attn(q, k, v, cu_q, cu_k, dropout_p=0.3, seed=seed)
-    return jnp.concatenate([out[cu_q[i] : cu_q[i + 1]] for i in (1, 3)])
-
+score = scores.compose(scores.gains(), scores.key_bias())
+of_all = function(
+    score, window=(5, 1), alignment="top_left", scale=0.3125, seqused_q=used_q, seqused_k=used_k, q_offset=offset
+)
+check(of_all, *rows(v_head_dim=6), *map(capture, score.captures.values()), draw(HEADS))
+# What follows takes the programs of this one.
+attend = function(chunk=6)
+check(attend, *rows())
 
 values, tangents = rows(), rows()
-close(*(jax.jit(lambda x, t, f=f: jax.jvp(f, x, t))(values, tangents) for f in (dropped, drop)))
-# With a key of jax.random, which is no operand of the tangents.
-key = jax.random.key(1)
-pushed = jax.jit(lambda key: jax.jvp(lambda *x: dropped(*x, key), values, tangents))(key)
-close(pushed, jax.jvp(lambda *x: dropped(*x, key), values, tangents))
+push = jax.jit(lambda x, t: jax.jvp(attend, x, t))
 
 # Narrower types: as the same numbers in f64.
-attend = function(window=(6, 0))
-for element, most in (("f32", 1e-5), ("bf16", 3e-2), ("f16", 1e-2)):
+for element, most in (("f32", 1e-5), ("bf16", 3e-2)):
     dtype = NUMPY_TYPES[element]
     narrow = [tuple(x.astype(dtype) for x in pair) for pair in (values, tangents)]
     wide = [tuple(x.astype(jnp.float64) for x in pair) for pair in narrow]
-    _, got = jax.jvp(attend, *narrow)
+    _, got = push(*narrow)
     assert got[0].dtype == dtype and got[1].dtype == np.float32
-    close([x.astype(jnp.float64) for x in got], jax.jvp(attend, *wide)[1], most)
+    close([x.astype(jnp.float64) for x in got], push(*wide)[1], most)
 
 # One operand moves: the others' tangents are zeros.
 for i in range(3):
@@ -153,7 +127,7 @@ for i in range(3):
         return attend(*values[:i], x, *values[i + 1 :])
 
     zeros = [t if j == i else jnp.zeros_like(t) for j, t in enumerate(tangents)]
-    equal(jax.jvp(of_one, (values[i],), (tangents[i],)), jax.jvp(attend, values, tuple(zeros)))
+    equal(jax.jvp(of_one, (values[i],), (tangents[i],)), push(values, tuple(zeros)))
 
 
 # The forward mode is one call; a gradient needs no call of it.
@@ -166,9 +140,8 @@ assert calls(lambda *x: jax.jvp(attend, x, tangents), *values) == [0, 0, 1]
 assert calls(jax.jacrev(lambda *x: attend(*x)[1].sum(), (0, 1, 2)), *values) == [1, 1, 0]
 
 # vmap, by heads and by sequences; Jacobians.
-many = tuple(jnp.stack([x, 2 * x, -x]) for x in values)
-along = tuple(jnp.stack([x, -x, 3 * x]) for x in tangents)
-push = jax.jit(lambda x, t: jax.jvp(attend, x, t))
+many = tuple(jnp.stack([x, 2 * x, -x, x + 1]) for x in values)
+along = tuple(jnp.stack([x, -x, 3 * x, x]) for x in tangents)
 each = [push(*x) for x in zip(zip(*many), zip(*along))]
 close(jax.jit(jax.vmap(push))(many, along), jax.tree.map(lambda *x: jnp.stack(x), *each))
 all_cu = jnp.stack([cu_q, cumulate(9, 9, 0, 0, 0)])
@@ -176,7 +149,7 @@ all_cu = jnp.stack([cu_q, cumulate(9, 9, 0, 0, 0)])
 
 @jax.jit
 def push_q(cu):
-    return jax.jvp(lambda q: varlen_attn(q, *values[1:], cu, cu_k, window=(6, 0)), values[:1], tangents[:1])
+    return jax.jvp(lambda q: varlen_attn(q, *values[1:], cu, cu_k, chunk=6), values[:1], tangents[:1])
 
 
 for i, pair in enumerate(zip(*jax.jit(jax.vmap(push_q))(all_cu))):
@@ -190,7 +163,7 @@ equal(none, (small(gains), jnp.zeros((0, HEADS))))
 
 # Layers in a loop, whose values are saved or computed again.
 def layer(x, gain):
-    return x + varlen_attn(x * gain, x[:, :2], gain * x[:, 2:], cu_q), None
+    return x + varlen_attn(x * gain, x[:, :2], gain * x[:, 2:], cu_q, chunk=6), None
 
 
 x, tx, gains = values[0], tangents[0], jnp.arange(1.0, 4.0)
@@ -227,30 +200,22 @@ close(jax.vjp(by_tangents, *tangents)[1](cotangents), pull(cotangents))
 
 # Several devices: one kv head for all of them, rows; and heads to the bit.
 mesh = jax.make_mesh((2, 2), ("rows", "heads"), axis_types=(AxisType.Auto,) * 2)
-forward = lambda x, t: jax.jvp(lambda *x: varlen_attn(*x, cumulate(5, 0, 11), return_lse=True), x, t)  # noqa: E731
-for kv_heads, split, of_keys in ((1, P(None, "heads"), P()), (4, P("rows", "heads"), P("rows", "heads"))):
-    shapes = (16, 4, 16), (16, kv_heads, 16), (16, kv_heads, 8)
-    both = [tuple(normal(rng, "f32", *shape) for shape in shapes) for _ in range(2)]
+for kv_heads, split, of_keys in ((1, P(None, "heads"), P()), (2, P("rows", "heads"), P("rows", "heads"))):
+    both = [(q, *(x[:, :kv_heads] for x in kv)) for q, *kv in (values, tangents)]
     put = [
         tuple(jax.device_put(x, NamedSharding(mesh, s)) for x, s in zip(xs, (split, of_keys, of_keys)))
         for xs in both
     ]
-    got, wanted = jax.jit(forward)(*put), jax.jit(forward)(*both)
-    close(got, wanted, 1e-5)
+    got = jax.jit(lambda x, t: jax.jvp(attend, x, t))(*put)
+    # As with a kv head for each half of the query heads.
+    close(got, push(*[(q, *(jnp.repeat(x, 2 // kv_heads, 1) for x in kv)) for q, *kv in both]))
     for x in jax.tree.leaves(got):
         assert not x.sharding.is_fully_replicated
 inner = jax.shard_map(
-    varlen_attn, mesh=mesh, in_specs=(*[P(None, "heads")] * 3, P()),
-    out_specs=P(None, "heads"),
+    attend, mesh=mesh, in_specs=P(None, "heads"), out_specs=(P(None, "heads"), P("heads")),
 )  # fmt: skip
-cu = cumulate(5, 0, 11)
-of_heads, whole = (lambda x, t, f=f: jax.jvp(lambda *x: f(*x, cu), x, t) for f in (inner, varlen_attn))
-equal(jax.jit(of_heads)(*both), jax.jit(whole)(*both))
+equal(jax.jit(lambda x, t: jax.jvp(inner, x, t))(values, tangents), push(values, tangents))
 
-# What is not offered says so.
-by_values = lambda q: jax.jvp(lambda q: attend(q, *values[1:])[0], (q,), (tx,))[1].sum()  # noqa: E731
-for second in (jax.grad(by_values), jax.jit(jax.hessian(lambda q: (attend(q, *values[1:])[0] ** 2).sum()))):
-    raises(NotImplementedError, "second derivatives are not offered", second, values[0])
 pages = draw(3, 8, KV_HEADS, D)
 table, used = np.array([[0, 2]], np.int32), np.array([9], np.int32)
 raises(

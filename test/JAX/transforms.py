@@ -6,7 +6,7 @@ from Inputs.device import same
 import jax
 import numpy as np
 import varlen
-from checks import cumulate, normal, raises
+from checks import cumulate, normal
 from jax import numpy as jnp
 
 from varlen.jax import _ffi, varlen_attn
@@ -139,9 +139,3 @@ with jax.enable_x64(), jax.default_device(jax.devices("cpu")[0]):
         (g * d).sum() for g, d in zip(*map(jax.tree.leaves, (jax.grad(total)(given), direction)))
     )
     assert abs((ends[0] - ends[1]) / (2 * step) - slope) < 1e-6 * abs(slope)
-
-# What is not offered says so.
-words = "second derivatives are not offered"
-first = jax.grad(lambda q: varlen_attn(q, k, v, cu).sum())
-for second in (jax.grad(lambda q: first(q).sum()), jax.jacfwd(first), jax.jit(jax.jacfwd(first))):
-    raises(NotImplementedError, words, second, q)

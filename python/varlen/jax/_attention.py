@@ -12,7 +12,7 @@ from jax import numpy as jnp
 from .._attention import add_captures
 from .._options import read_options, show
 from ..scores import Score
-from . import _derivatives  # noqa: F401  # registers them
+from . import _derivatives, _partial_evaluation  # noqa: F401  # registers them
 from ._operation import apply
 
 
@@ -90,8 +90,8 @@ def varlen_attn(
         jax.errors.JaxRuntimeError: cu_seqlens or a block_table that are not valid; where results
             are waited for. The message has the index and the value. On CUDA results are NaN,
             and `varlen.jax.check` raises it.
-        NotImplementedError: second derivatives, those of keys in pages, and on CUDA devices
-            the forward mode.
+        NotImplementedError: third derivatives, tangents of tangents, derivatives of keys in pages,
+            and on CUDA devices the forward mode and second derivatives.
     """
     if isinstance(scale, jax.Array):
         raise TypeError(

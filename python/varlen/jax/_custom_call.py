@@ -14,7 +14,7 @@ from .._extents import check_extents
 from . import _ffi
 
 # Operands that every custom call has. Others are named by its attribute `operands`.
-_NUM_REQUIRED = {"attn": 5, "attn_grad": 8, "attn_jvp": 8}
+_NUM_REQUIRED = {"attn": 5, "attn_grad": 8, "attn_jvp": 8, "attn_jvp_grad": 13}
 _ELEMENTS = {name: element for element, name in COMMON_NAMES.items()}
 _DLPACK = {element: kind for kind, element in reversed(ELEMENTS.items())}
 # XLA aligns its buffers to fewer bytes than kernels want of a workspace; the handler takes the

@@ -1,25 +1,62 @@
 """Derivatives of the primitive of attention, from which JAX makes both of its modes.
 
-The forward mode computes values and tangents in one call, attn_jvp. Where values have to be known
-before tangents are (`linearize`, and `grad`, which transposes what that gives) there are two: attn
-for the values, and for the tangents attn_tangents, which is linear in those of operands, and whose
-transpose is attn_grad. That is linear in its cotangents, and its transpose by these is attn_tangents.
+With the Jacobian J of an attention of operands x, tangents t of x, and cotangents y of its
+results, the operations and their derivatives are
+
+    operation        what it is                       along x          transpose
+    attn             the results                      attn_tangents
+    attn_tangents    J t                              second tangents  attn_grad
+    attn_grad        J^T y                            attn_jvp_grad    attn_tangents
+    attn_jvp_grad    the gradient of <y, J t> by x    not offered      by t: itself
+    second tangents  the derivative of J t along s    not offered      by s: attn_jvp_grad
+
+Second derivatives are symmetric: that gradient, times s, is the same with s and t exchanged, so as a
+function of t it is its own transpose. Nothing computes second tangents: where they are transposed,
+they are not needed.
+
+The forward mode computes values and tangents in one call, attn_jvp; `_partial_evaluation` makes two
+of it where values have to be known before.
 """
 
 import jax
-from jax import numpy as jnp
-from jax.extend.core import Literal, Primitive
+from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
-from jax.interpreters import partial_eval as pe
 
-from ._operation import apply, attn_p, make_operation, make_parameters
+from ._operation import apply, attn_p
 
 _VALUES = ("out", "lse")
 _TANGENTS = ("tout", "tlse")
+_COTANGENTS = ("dout", "dlse")
+_OF_TANGENTS = ("dtout", "dtlse")
 
 
 def _is_zero(tangent):
     return type(tangent) is ad.Zero
+
+
+def _take(named, names):
+    return {name: named[name] for name in names if name in named}
+
+
+def _prefix(prefix, named):
+    """Tangents ("t") or cotangents ("d") by the names of what they are of."""
+    return {f"{prefix}{name}": x for name, x in named.items()}
+
+
+def _strip(named):
+    """The opposite, of a prefix of one letter."""
+    return {name[1:]: x for name, x in named.items()}
+
+
+def _add(sums, terms):
+    for name, x in terms.items():
+        sums[name] = sums[name] + x if name in sums else x
+
+
+def _take_values(operation, named):
+    """The operands of the attention, and its results where they are there."""
+    others = *operation.tangents, *_TANGENTS, *_COTANGENTS, *_OF_TANGENTS
+    return {name: x for name, x in named.items() if name not in others}
 
 
 # The forward mode.
@@ -28,18 +65,9 @@ def _is_zero(tangent):
 def _push_forward(primals, tangents, *, operation, call):
     """The results, and a tangent of each."""
     given = dict(zip(operation.operands, primals))
-    moved = {
-        name: tangent
-        for name, tangent in zip(operation.operands, tangents)
-        # Where out and lse are operands they follow from the others, and so do their tangents.
-        if not _is_zero(tangent) and name not in _VALUES
-    }
-    if operation.name == "attn":
-        results, pushed = _push_attn(given, moved, operation.options)
-    else:
-        results = apply(operation.name, given, operation.options)
-        push = _push_gradients if operation.name == "attn_grad" else _push_tangents
-        pushed = push(operation, given, moved, results)
+    pairs = zip(operation.operands, tangents)
+    moved = {name: tangent for name, tangent in pairs if not _is_zero(tangent)}
+    results, pushed = _PUSH[operation.name](operation, given, moved)
     return list(results.values()), [
         pushed[name] if name in pushed else ad.Zero(jax.typeof(x).to_tangent_aval())
         for name, x in results.items()
@@ -49,47 +77,70 @@ def _push_forward(primals, tangents, *, operation, call):
 ad.primitive_jvps[attn_p] = _push_forward
 
 
-def _push_attn(given, moved, options):
+def _push_attn(operation, given, moved):
     if "block_table" in given:
         raise NotImplementedError("varlen_attn: keys in pages, by a block_table, have no gradient")
-    tangents = {f"t{name}": tangent for name, tangent in moved.items()}
-    both = apply("attn_jvp", given | tangents, options)
-    return {x: both[x] for x in _VALUES}, {x: both[f"t{x}"] for x in _VALUES}
+    both = apply("attn_jvp", given | _prefix("t", moved), operation.options)
+    return _take(both, _VALUES), _strip(_take(both, _TANGENTS))
 
 
-def _push_tangents(operation, given, moved, results):
+def _push_tangents(operation, given, moved):
     """Of attn_jvp and attn_tangents, which are linear in tangents."""
-    values = {name: x for name, x in given.items() if name not in operation.tangents}
-    values |= {name: results[name] for name in _VALUES if name in results}
-    of_tangents = {name: x for name, x in moved.items() if name in operation.tangents}
-    of_values = {f"t{name}": x for name, x in moved.items() if name not in operation.tangents}
-    pushed = {}
-    if of_tangents:
-        pushed = apply("attn_tangents", values | of_tangents, operation.options)
-    if of_values:
+    results, options = apply(operation.name, given, operation.options), operation.options
+    given = given | results
+    values, pushed = _take_values(operation, given), {}
+    if tangents := _take(moved, operation.tangents):
+        pushed = apply("attn_tangents", values | tangents, options)
+    if along := _prefix("t", _take(moved, operation.differentiable)):
         if operation.name == "attn_jvp":
-            own = apply("attn_tangents", values | of_values, operation.options)
-            pushed |= {name: own[f"t{name}"] for name in _VALUES}
-        _add(pushed, _derive_twice({x: results[x] for x in _TANGENTS}, of_values))
-    return pushed
+            pushed |= _strip(apply("attn_tangents", values | along, options))
+        _add(pushed, _push_twice(given, along, options))
+    return results, pushed
 
 
-def _push_gradients(operation, given, moved, results):
+def _push_gradients(operation, given, moved):
     """Of attn_grad, which is linear in cotangents."""
-    cotangents = {name: moved.pop(name) for name in ("dout", "dlse") if name in moved}
-    pushed = {}
-    if cotangents:
-        others = {name: x for name, x in given.items() if name != "dlse"}
-        others["dout"] = jnp.zeros_like(given["dout"])
-        pushed = apply("attn_grad", others | cotangents, operation.options)
-    if moved:
-        _add(pushed, _derive_twice(results, moved))
-    return pushed
+    results, options = apply("attn_grad", given, operation.options), operation.options
+    values, cotangents = _take_values(operation, given), _take(moved, _COTANGENTS)
+    if along := _prefix("t", _take(moved, operation.differentiable)):
+        tangents = along | _find_tangents(_prefix("t", moved), values, along, options)
+        of_tangents = _prefix("dt", _strip(_take(given, _COTANGENTS)))
+        operands = values | tangents | of_tangents | cotangents
+        return results, apply("attn_jvp_grad", operands, options)
+    return results, apply("attn_grad", values | cotangents, options) if cotangents else {}
 
 
-def _add(sums, terms):
-    for name, x in terms.items():
-        sums[name] = sums[name] + x if name in sums else x
+def _find_tangents(moved, values, along, options):
+    """tout and tlse. Where out and lse are operands they follow from the others: their tangents
+    are these."""
+    found = _take(moved, _TANGENTS)
+    return found if len(found) == len(_TANGENTS) else apply("attn_tangents", values | along, options)
+
+
+def _push_second_gradients(operation, given, moved):
+    """Of attn_jvp_grad, which is linear in tangents with dout and dlse, and in dtout and dtlse."""
+    results, options = apply("attn_jvp_grad", given, operation.options), operation.options
+    values, pushed = _take_values(operation, given), {}
+    cotangents = _take(moved, _COTANGENTS)
+    if along := _take(moved, operation.tangents):
+        tangents = along | _find_tangents(moved, values, along, options)
+        operands = values | tangents | _take(given, _OF_TANGENTS) | cotangents
+        pushed = apply("attn_jvp_grad", operands, options)
+    elif cotangents:
+        pushed = apply("attn_grad", values | cotangents, options)
+    if of_tangents := _take(moved, _OF_TANGENTS):
+        tangents = _take(given, (*operation.tangents, *_TANGENTS))
+        _add(pushed, apply("attn_jvp_grad", values | tangents | of_tangents, options))
+    if third := _take(moved, operation.differentiable):
+        like = list(results.values())
+        _add(pushed, dict(zip(results, _third_p.bind(*like, *third.values(), count=len(like)))))
+    return results, pushed
+
+
+_PUSH = {
+    "attn": _push_attn, "attn_jvp": _push_tangents, "attn_tangents": _push_tangents,
+    "attn_grad": _push_gradients, "attn_jvp_grad": _push_second_gradients,
+}  # fmt: skip
 
 
 # The reverse mode: transposes.
@@ -97,135 +148,109 @@ def _add(sums, terms):
 
 def _transpose(cotangents, *arrays, operation, call):
     given = dict(zip(operation.operands, arrays))
-    linear = [name for name, x in given.items() if ad.is_undefined_primal(x)]
+    linear = {name for name, x in given.items() if ad.is_undefined_primal(x)}
     known = {name: x for name, x in given.items() if name not in linear}
-    cotangents = {
-        name: x for name, x in zip(operation.results, cotangents) if not _is_zero(x)
-    }  # fmt: skip
-    if operation.name == "attn_grad":
-        found = _transpose_gradients(operation, known, cotangents)
-    else:
-        found = _transpose_tangents(operation, known, cotangents)
-    return [found[name] if name in linear else None for name in given]
+    pairs = zip(operation.results, cotangents)
+    cotangents = {name: x for name, x in pairs if not _is_zero(x)}
+    found = _TRANSPOSE[operation.name](operation, known, linear, cotangents)
+    # tout and tlse follow from tangents of operands: the cotangents of these are all there is.
+    return [found.get(name) if name in linear else None for name in given]
 
 
 ad.primitive_transposes[attn_p] = _transpose
 
 
-def _transpose_tangents(operation, known, cotangents):
+def _transpose_tangents(operation, known, linear, cotangents):
     """Of attn_tangents, and of attn_jvp by its tangents: a cotangent of each tangent."""
-    values = {name: x for name, x in known.items() if name not in operation.tangents}
+    values = _take_values(operation, known)
     if "out" not in values:
         values |= apply("attn", values, operation.options)
-    of_results = {f"d{name}": cotangents.get(f"t{name}") for name in _VALUES}
-    if of_results["dlse"] is None:
-        del of_results["dlse"]
-    if of_results["dout"] is None:
-        of_results["dout"] = jnp.zeros_like(values["out"])
+    of_results = _prefix("d", _strip(_take(cotangents, _TANGENTS)))
     gradients = apply("attn_grad", values | of_results, operation.options)
-    return {f"t{name[1:]}": x for name, x in gradients.items()}
+    return _prefix("t", _strip(gradients))
 
 
-def _transpose_gradients(operation, known, cotangents):
+def _transpose_gradients(operation, known, linear, cotangents):
     """Of attn_grad: cotangents of dout and dlse."""
-    values = {name: x for name, x in known.items() if name not in ("dout", "dlse")}
-    tangents = {f"t{name[1:]}": x for name, x in cotangents.items()}
-    pushed = apply("attn_tangents", values | tangents, operation.options)
-    return {f"d{name}": pushed[f"t{name}"] for name in _VALUES}
+    operands = _take_values(operation, known) | _prefix("t", _strip(cotangents))
+    return _prefix("d", _strip(apply("attn_tangents", operands, operation.options)))
 
 
-# Where values are known before tangents are.
+def _transpose_second_gradients(operation, known, linear, cotangents):
+    """Of attn_jvp_grad: cotangents of tangents, dout and dlse, or of dtout and dtlse."""
+    options, along = operation.options, _prefix("t", _strip(cotangents))
+    if linear.isdisjoint((*operation.tangents, *_COTANGENTS)):
+        return _prefix("d", _push_twice(known, along, options))
+    values = _take_values(operation, known)
+    pushed = apply("attn_tangents", values | along, options)
+    operands = values | along | pushed | _take(known, _OF_TANGENTS)
+    gradients = apply("attn_jvp_grad", operands, options)
+    return _prefix("d", _strip(pushed)) | _prefix("t", _strip(gradients))
 
 
-def _can_split(operation, unknown):
-    """Whether the values are known where operands of these names are not."""
-    return operation.name == "attn_jvp" and set(unknown) <= set(operation.tangents)
+_TRANSPOSE = {
+    "attn_jvp": _transpose_tangents, "attn_tangents": _transpose_tangents,
+    "attn_grad": _transpose_gradients, "attn_jvp_grad": _transpose_second_gradients,
+}  # fmt: skip
 
 
-def _partially_evaluate(trace, *tracers, operation, call):
-    given = dict(zip(operation.operands, tracers))
-    known = {name: x.pval.get_known() for name, x in given.items() if x.pval.is_known()}
-    unknown = [name for name in given if name not in known]
-    if not unknown or not _can_split(operation, unknown):
-        parameters = {"operation": operation, "call": call}
-        return trace.default_process_primitive(attn_p, tracers, parameters)
-    values = {name: x for name, x in known.items() if name not in operation.tangents}
-    results = apply("attn", values, operation.options)
-    given |= {name: trace.new_const(x) for name, x in results.items()}
-    later = make_operation("attn_tangents", given, operation.options)
-    operands = [given[name] for name in later.operands]
-    parameters = make_parameters(later, [x.aval for x in operands])
-    tangents = trace.default_process_primitive(attn_p, operands, parameters)
-    return [*(given[name] for name in _VALUES), *tangents]
+# What nothing computes. It is refused where it would be computed: what nothing uses is not.
 
 
-pe.custom_partial_eval_rules[attn_p] = _partially_evaluate
+def _define_refused(name, what):
+    """A primitive of operands of which the first `count` have the types of its results, and the
+    function that refuses it."""
+    refused_p = Primitive(name)
+    refused_p.multiple_results = True
+
+    @refused_p.def_abstract_eval
+    def find_types(*types, count, **parameters):
+        return list(types[:count])
+
+    @refused_p.def_impl
+    def refuse(*_, **__):
+        raise NotImplementedError(f"varlen_attn: {what} are not offered")
+
+    mlir.register_lowering(refused_p, refuse)
+    for rules in (ad.primitive_jvps, ad.primitive_transposes, batching.primitive_batchers):
+        rules[refused_p] = refuse
+    return refused_p, refuse
 
 
-def _partially_evaluate_equation(is_saveable, is_unknown, is_there, equation):
-    """The same in a jaxpr whose unknown part may compute values again (jax.checkpoint)."""
-    operation = equation.params["operation"]
-    given = dict(zip(operation.operands, equation.invars))
-    there = {name for name, x in zip(given, is_there) if x}
-    unknown = [name for name, x in zip(given, is_unknown) if x]
-    count = len(equation.outvars)
-
-    def find_residuals(names):
-        return [x for name in names if name not in there and type(x := given[name]) is not Literal]
-
-    if unknown and not _can_split(operation, unknown):
-        return None, equation, [True] * count, [True] * count, find_residuals(given)
-    known, num_known = equation, count
-    if unknown:
-        values = {name: x for name, x in given.items() if name not in operation.tangents}
-        of_values = make_operation("attn", values, operation.options)
-        num_known = len(_VALUES)
-        known = _replace(equation, of_values, given, equation.outvars[:num_known])
-    is_unknown = [False] * num_known + [True] * (count - num_known)
-    types = [x.aval for x in known.invars]
-    if is_saveable(attn_p, *types, **known.params) is not True:
-        return known, equation, is_unknown, [True] * count, find_residuals(given)
-    if not unknown:
-        return known, None, is_unknown, is_unknown, []
-    given |= zip(_VALUES, known.outvars)
-    later = make_operation("attn_tangents", given, operation.options)
-    tangents = _replace(equation, later, given, equation.outvars[num_known:])
-    return known, tangents, is_unknown, is_unknown, find_residuals(later.operands)
+_third_p, _ = _define_refused("varlen_attn_third_derivatives", "third derivatives")
+# Linear in its last operands, the tangents of operands of an attention.
+_second_tangents_p, _refuse_second_tangents = _define_refused(
+    "varlen_attn_second_tangents", "tangents of tangents"
+)
 
 
-def _replace(equation, operation, given, results):
-    """An equation of that operation for variables by name."""
-    operands = [given[name] for name in operation.operands]
-    parameters = make_parameters(operation, [x.aval for x in operands])
-    return equation.replace(invars=operands, outvars=results, params=parameters)
+def _push_twice(given, along, options):
+    """The derivatives of tout and tlse, which are among those given, along tangents of operands."""
+    given = _take(given, _TANGENTS) | given
+    tangents = _second_tangents_p.bind(
+        *given.values(), *along.values(), count=len(_TANGENTS), given=tuple(given),
+        along=tuple(along), options=options,
+    )  # fmt: skip
+    return dict(zip(_TANGENTS, tangents))
 
 
-pe.partial_eval_jaxpr_custom_rules[attn_p] = _partially_evaluate_equation
+def _push_second_tangents(primals, tangents, *, count, **parameters):
+    results = _second_tangents_p.bind(*primals, count=count, **parameters)
+    moved = [tangent for tangent in tangents if not _is_zero(tangent)]
+    return results, _third_p.bind(*results, *moved, count=count)
 
 
-# Second derivatives: derivatives of these results. They are refused where they are computed, as
-# what nothing uses is not.
-
-_second_p = Primitive("varlen_attn_second_derivative")
-_second_p.multiple_results = True
+ad.primitive_jvps[_second_tangents_p] = _push_second_tangents
 
 
-def _derive_twice(results, moved):
-    """The tangents of results for those of operands, by name."""
-    return dict(zip(results, _second_p.bind(*results.values(), *moved.values(), count=len(results))))
+def _transpose_second_tangents(cotangents, *arrays, count, given, along, options):
+    known = dict(zip(given, arrays))
+    if any(map(ad.is_undefined_primal, known.values())):
+        _refuse_second_tangents()
+    pairs = zip(_OF_TANGENTS, cotangents)
+    of_tangents = {name: x for name, x in pairs if not _is_zero(x)}
+    found = _prefix("t", _strip(apply("attn_jvp_grad", known | of_tangents, options)))
+    return [None] * len(known) + [found[name] for name in along]
 
 
-@_second_p.def_abstract_eval
-def _find_types(*types, count):
-    return list(types[:count])
-
-
-@_second_p.def_impl
-def _refuse(*_, **__):
-    raise NotImplementedError("varlen_attn: second derivatives are not offered")
-
-
-mlir.register_lowering(_second_p, _refuse)
-ad.primitive_jvps[_second_p] = _refuse
-ad.primitive_transposes[_second_p] = _refuse
-batching.primitive_batchers[_second_p] = _refuse
+ad.primitive_transposes[_second_tangents_p] = _transpose_second_tangents

@@ -16,7 +16,7 @@ _PLATFORMS = {
     "CUDA": ("varlenXLACUDA", "varlen.launcher", ("Instantiate", "Initialize", "Execute")),
 }
 # Custom calls of all names run the function of their attribute `source`.
-TARGETS = {name: f"varlen.{name}" for name in ("attn", "attn_grad", "attn_jvp")}
+TARGETS = {name: f"varlen.{name}" for name in ("attn", "attn_grad", "attn_jvp", "attn_jvp_grad")}
 
 
 def _load():

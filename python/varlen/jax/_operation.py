@@ -28,8 +28,10 @@ class Operation(NamedTuple):
     attn_jvp: out, lse and their tangents, from those of operands.
     attn_tangents: the tangents alone, a linear function of those of operands. out and lse are
         operands that only its transpose, attn_grad, reads.
+    attn_jvp_grad: the gradient of what attn_jvp returns, by each operand of attn that has one.
+        dtout and dtlse are the cotangents of tout and tlse, dout and dlse those of out and lse.
 
-    A dlse and a tangent that are not there are 0."""
+    A tangent and a cotangent that are not there are 0."""
 
     name: str
     operands: tuple[str, ...]  # in order
@@ -47,7 +49,7 @@ class Operation(NamedTuple):
 
     @property
     def results(self):
-        if self.name == "attn_grad":
+        if self.name in ("attn_grad", "attn_jvp_grad"):
             return tuple(f"d{name}" for name in self.differentiable)
         names = "out", "lse", "tout", "tlse"
         return {"attn": names[:2], "attn_jvp": names, "attn_tangents": names[2:]}[self.name]
@@ -55,7 +57,7 @@ class Operation(NamedTuple):
     @property
     def tangents(self):
         """The operands that are tangents."""
-        if self.name not in ("attn_jvp", "attn_tangents"):
+        if self.name in ("attn", "attn_grad"):
             return ()
         return tuple(x for name in self.differentiable if (x := f"t{name}") in self.operands)
 
@@ -87,12 +89,13 @@ def apply(name, given, options):
 def make_operation(name, given, options):
     """The operation for operands of these names."""
     score = options[-1]
-    order = *order_of(_CALLS[name], score.captures if score else ()), "out", "lse"
+    call = _CALLS.get(name, name)
+    order = *order_of(call, score.captures if score else ()), "out", "lse"
     return Operation(name, tuple(dict.fromkeys(x for x in order if x in given)), options)
 
 
-# The op that computes it.
-_CALLS = {"attn": "attn", "attn_grad": "attn_grad", "attn_jvp": "attn_jvp", "attn_tangents": "attn_jvp"}
+# The op that computes it, where it has another name.
+_CALLS = {"attn_tangents": "attn_jvp"}
 
 
 def _bind(operation, *arrays):
@@ -138,21 +141,28 @@ def _partition_call(operation):
 
 
 def _complete(operation, given):
-    """The name of the op and its operands by name: rows that have no tangent get one of zeros,
+    """The name of the op and its operands by name: what it has to have and is not there is zeros,
     and what only transposes read is left out."""
-    name = _CALLS[operation.name]
-    if name != "attn_jvp":
-        return name, given
-    zeros = {f"t{x}": jnp.zeros_like(given[x]) for x in ("q", "k", "v") if f"t{x}" not in given}
+    name = _CALLS.get(operation.name, operation.name)
+    required = dict(_REQUIRED.get(name, ()))
+    if name == "attn_jvp_grad":  # which has gradients of captures that have tangents
+        required |= {f"t{x}": x for x in operation.captures}
+    zeros = {x: jnp.zeros_like(given[like]) for x, like in required.items() if x not in given}
     given = given | zeros
     return name, {x: given[x] for x in order_of(name, operation.captures) if x in given}
+
+
+# Cotangents and tangents that ops have to have, and what they are like.
+_ROWS = {"tq": "q", "tk": "k", "tv": "v"}
+_REQUIRED = {"attn_grad": {"dout": "out"}, "attn_jvp": _ROWS, "attn_jvp_grad": {"dtout": "out", **_ROWS}}
 
 
 def _call(operation, *arrays):
     given = dict(zip(operation.operands, arrays, strict=True))
     name, operands = _complete(operation, given)
-    # attn has had the same operands, and for gradients no tangents are computed.
-    compiles = name != "attn_jvp"
+    # attn has had the same operands, and for gradients no tangents are computed, nor second
+    # derivatives where only first ones are used.
+    compiles = name in ("attn", "attn_grad")
     source = _custom_call.prepare(name, operands, operation.options, compiles)
     given = {name: jax.typeof(x) for name, x in given.items()}
     types = _result_types(operation, given)
@@ -164,7 +174,7 @@ def _call(operation, *arrays):
 
 def _result_types(operation, types):
     """Types of the results for those of operands, by name."""
-    if operation.name == "attn_grad":
+    if operation.name in ("attn_grad", "attn_jvp_grad"):
         return [types[name[1:]] for name in operation.results]
     q, v = types["q"], types["v"]
     rows, heads, _ = q.shape
@@ -322,7 +332,7 @@ def _call_with_shared_head(operation, split, *arrays):
     for name in {"k", "v", "tk", "tv"}.intersection(given):
         given[name] = jax.lax.dynamic_slice_in_dim(given[name], head, 1, axis=axis)
     results = dict(zip(operation.results, _call(operation, *given.values())))
-    for name in ("dk", "dv") if operation.name == "attn_grad" else ():
+    for name in {"dk", "dv"}.intersection(results):
         part = results[name]
         whole = jnp.zeros((part.shape[0], kv_heads, part.shape[2]), part.dtype)
         whole = jax.lax.dynamic_update_slice_in_dim(whole, part, head, 1)
