@@ -15,15 +15,14 @@
 // CHECK: %[[LASTPAGE:.*]] = arith.subi %[[PAGES]], %c1
 // CHECK: memref.prefetch
 // CHECK: memref.prefetch
-// CHECK: %[[KEY:.*]] = arith.addi %[[K0]], %{{.*}}
-// CHECK: %[[SLOT:.*]] = arith.divui %[[KEY]], %c32
+// CHECK: %[[SLOT:.*]] = arith.divui %[[K0]], %c32
 // CHECK: %[[COLUMN:.*]] = arith.minsi %[[SLOT]], %[[LAST]]
 // CHECK: %[[ENTRY:.*]] = memref.load %[[TABLE]][%[[SEQUENCE]], %[[COLUMN]]]
 // CHECK: %[[INDEX:.*]] = arith.index_cast %[[ENTRY]] : i32 to index
 // CHECK: %[[POSITIVE:.*]] = arith.maxsi %[[INDEX]], %c0
 // CHECK: %[[PAGE:.*]] = arith.minsi %[[POSITIVE]], %[[LASTPAGE]]
 // CHECK: %[[KPAGE:.*]] = memref.subview %[[K]][%[[PAGE]], 0, 0, 0] [1, 32, 2, 16]
-// CHECK: %[[FIRST:.*]] = arith.remui %[[KEY]], %c32
+// CHECK: %[[FIRST:.*]] = arith.remui %[[K0]], %c32
 // CHECK: memref.subview %[[KPAGE]][%[[FIRST]], %{{.*}}, 0] [%{{.*}}, 1, 16]
 // CHECK: varlen.online_attn qk
 func.func @blocks_in_pages(

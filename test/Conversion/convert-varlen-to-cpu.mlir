@@ -82,11 +82,12 @@
 // CHECK: } else {
 // CHECK: %[[NUMBER:.*]] = arith.addi
 // CHECK: arith.muli %[[NUMBER]], %c512
-// CHECK: %[[ACC0:.*]] = memref.subview %[[ACC]][%{{.*}}, 0] [24, 16]
+// CHECK: %[[ROWS0:.*]] = arith.muli %{{.*}}, %c24
+// CHECK: %[[ACC0:.*]] = memref.subview %[[ACC]][0, 0] [%[[ROWS0]], 16]
 // CHECK: linalg.fill ins({{.*}} outs(%[[ACC0]]
-// CHECK: %[[M0:.*]] = memref.subview %[[M]][%{{.*}}, 0] [1, 16]
+// CHECK: %[[M0:.*]] = memref.subview %[[M]][0, 0] [%[[PANELS:.*]], 16]
 // CHECK: linalg.fill ins({{.*}} outs(%[[M0]]
-// CHECK: %[[L0:.*]] = memref.subview %[[L]][%{{.*}}, 0] [1, 16]
+// CHECK: %[[L0:.*]] = memref.subview %[[L]][0, 0] [%[[PANELS]], 16]
 // CHECK: linalg.fill ins({{.*}} outs(%[[L0]]
 // The kv blocks of the tile; a copy unless one panel reads it and it is whole. The
 // state goes from block to block, and from panel to panel, as tensors.

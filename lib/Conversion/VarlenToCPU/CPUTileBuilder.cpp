@@ -24,24 +24,52 @@ using namespace mlir::varlen;
 // Work tiles
 //===----------------------------------------------------------------------===//
 
-CPUTileBuilder::WorkTile CPUTileBuilder::readTile(Value tiles, Value number,
+/// A number of a row of a list.
+static Value readField(IndexBuilder &index, Value list, Value number,
+                       int64_t column) {
+  return index.load(list, ValueRange{number, index.constant(column)});
+}
+
+void CPUTileBuilder::readKeys(Value tiles, Value number, WorkExtents &extents) {
+  // Blocks and parts begin at the same keys in every tile, so that how rows are
+  // cut into tiles changes no sum.
+  extents.kBegin =
+      index.roundDown(readField(index, tiles, number, WorkTilesOp::KBegin),
+                      schedule.getKvBlock());
+  extents.kEnd = readField(index, tiles, number, WorkTilesOp::KEnd);
+}
+
+CPUTileBuilder::WorkExtents CPUTileBuilder::readExtents(Value tiles,
+                                                        Value number) {
+  WorkExtents extents;
+  extents.rows = readField(index, tiles, number, WorkTilesOp::Rows);
+  readKeys(tiles, number, extents);
+  return extents;
+}
+
+CPUTileBuilder::WorkTile CPUTileBuilder::readRows(Value tiles, Value number,
                                                   Value group) {
-  auto field = [&](WorkTilesOp::Column column) -> Value {
-    return index.load(tiles, ValueRange{number, index.constant(column)});
+  auto field = [&](WorkTilesOp::Column column) {
+    return readField(index, tiles, number, column);
   };
   WorkTile tile;
   tile.pairs = {field(WorkTilesOp::QRow), field(WorkTilesOp::KvHead), group};
   tile.first = field(WorkTilesOp::First);
   tile.rows = field(WorkTilesOp::Rows);
-  tile.kRow = field(WorkTilesOp::KRow);
   tile.kRows = field(WorkTilesOp::KRows);
+  return tile;
+}
+
+CPUTileBuilder::WorkTile CPUTileBuilder::readTile(Value tiles, Value number,
+                                                  Value group) {
+  auto field = [&](WorkTilesOp::Column column) {
+    return readField(index, tiles, number, column);
+  };
+  WorkTile tile = readRows(tiles, number, group);
+  readKeys(tiles, number, tile);
+  tile.kRow = field(WorkTilesOp::KRow);
   tile.queries = field(WorkTilesOp::Queries);
   tile.offset = field(WorkTilesOp::Offset);
-  // Blocks and parts begin at the same keys in every tile, so that how rows are
-  // cut into tiles changes no sum.
-  tile.kBegin =
-      index.roundDown(field(WorkTilesOp::KBegin), schedule.getKvBlock());
-  tile.kEnd = field(WorkTilesOp::KEnd);
   return tile;
 }
 
@@ -49,7 +77,7 @@ Operation *
 CPUTileBuilder::forEachTile(Value tiles, Value group,
                             function_ref<void(const WorkTile &)> body) {
   return emitForall(b, index.dim(tiles, 0),
-                    [&](Value item) { body(readTile(tiles, item, group)); });
+                    [&](Value item) { body(readRows(tiles, item, group)); });
 }
 
 //===----------------------------------------------------------------------===//

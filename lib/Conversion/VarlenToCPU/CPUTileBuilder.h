@@ -53,10 +53,14 @@ public:
         pairs(schedule.getKv() == KVStorage::Pairs),
         tileElement(pairs ? element : compute) {}
 
+  /// How many rows a work tile has, and the keys that some of them see.
+  struct WorkExtents {
+    Value rows, kBegin, kEnd;
+  };
   /// What a work tile of the list says.
-  struct WorkTile {
+  struct WorkTile : WorkExtents {
     RowMap pairs;
-    Value first, rows, kRow, kRows, queries, offset, kBegin, kEnd;
+    Value first, kRow, kRows, queries, offset;
     /// The mask of the sequence; must be set before use.
     SequenceMask mask;
   };
@@ -69,9 +73,12 @@ public:
                     function_ref<void()> otherwise = nullptr) {
     return emitIf(b, condition, then, otherwise);
   }
-  /// A row of a list of work tiles.
+  /// A row of a list of work tiles, and parts of it: without the keys that it
+  /// sees, and its extents.
   WorkTile readTile(Value tiles, Value number, Value group);
-  /// A parallel loop over the work tiles of a list.
+  WorkTile readRows(Value tiles, Value number, Value group);
+  WorkExtents readExtents(Value tiles, Value number);
+  /// A parallel loop over the work tiles of a list, which visit no keys.
   Operation *forEachTile(Value tiles, Value group,
                          function_ref<void(const WorkTile &)> body);
   /// The mask of a tile's sequence, one of `batch`.
@@ -165,6 +172,10 @@ public:
   bool pairs;
   /// Element type of the factors of products.
   FloatType tileElement;
+
+private:
+  /// The keys that some row of a work tile sees.
+  void readKeys(Value tiles, Value number, WorkExtents &extents);
 };
 
 } // namespace mlir::varlen

@@ -82,9 +82,11 @@ void QueryPanels::storeNumber(Value number, const PanelBuffer &buffer,
   memref::StoreOp::create(b, number, buffer.memory, placeOf(buffer, at, lane));
 }
 
-void QueryPanels::fill(const PanelBuffer &buffer, const Panel &at,
-                       double value) {
-  emitFill(value, view(buffer, at));
+Value QueryPanels::viewAll(const PanelBuffer &buffer) {
+  if (!isKQ())
+    return rowView(buffer.memory, b.getIndexAttr(0), tile.rows);
+  return rowView(buffer.memory, b.getIndexAttr(0),
+                 index.mul(numPanels, buffer.perQuery));
 }
 
 /// The memory and the place of a number of a pair.
@@ -136,7 +138,7 @@ Value QueryPanels::insert(Value tile, Value all, const TileSlice &at) {
 ValueRange QueryPanels::forEachPanel(
     ValueRange inits, function_ref<Values(const Panel &, ValueRange)> body) {
   Value zero = index.constant(0);
-  return emitLoop(b, zero, getNumPanels(), index.constant(1), inits,
+  return emitLoop(b, zero, numPanels, index.constant(1), inits,
                   [&](Value number, ValueRange values) {
                     Value offset = index.mul(number, size);
                     return body({number, offset, index.add(tile.first, offset),
@@ -145,15 +147,16 @@ ValueRange QueryPanels::forEachPanel(
                   });
 }
 
-Value QueryPanels::getNumPanels() {
-  return isKQ() ? index.ceilDiv(tile.rows, size) : index.constant(1);
+void QueryPanels::setTile(const WorkTile &workTile) {
+  tile = workTile;
+  numPanels = isKQ() ? index.ceilDiv(tile.rows, size) : index.constant(1);
 }
 
 void QueryPanels::forEachPanel(function_ref<void(const Panel &)> body) {
   Value zero = index.constant(0);
   if (!isKQ())
     return body({zero, zero, tile.first, tile.rows});
-  loop(zero, getNumPanels(), 1, [&](Value number) {
+  loop(zero, numPanels, 1, [&](Value number) {
     Value offset = index.mul(number, size);
     body({number, offset, index.add(tile.first, offset),
           index.min(index.sub(tile.rows, offset), size)});

@@ -65,6 +65,8 @@ public:
   Value view(const PanelBuffer &buffer, const Panel &at);
   Value view(const PanelBuffer &buffer, const Panel &at, Value from,
              OpFoldResult count);
+  /// The values of all queries of the tile, and of lanes without a query.
+  Value viewAll(const PanelBuffer &buffer);
   Value load(const PanelBuffer &buffer, const Panel &at) {
     return CPUTileBuilder::load(view(buffer, at));
   }
@@ -82,8 +84,6 @@ public:
   Value loadNumber(const PanelBuffer &buffer, const Panel &at, Value lane);
   void storeNumber(Value number, const PanelBuffer &buffer, const Panel &at,
                    Value lane);
-  /// Makes all values of a panel, of lanes without a query, too, one number.
-  void fill(const PanelBuffer &buffer, const Panel &at, double value);
 
   /// The number of a pair of the tile in memory of H x T or of H, or value
   /// `column` of it in `varlen.rows`, in the type of sums; and a number of any
@@ -92,8 +92,8 @@ public:
   void storeNumber(Value number, Value memory, Value pair, unsigned column = 0);
 
   Value lastPair() { return index.sub(index.add(tile.first, tile.rows), 1); }
-  /// How many panels the tile has.
-  Value getNumPanels();
+  /// Processes a tile from now on.
+  void setTile(const WorkTile &workTile);
   void forEachPanel(function_ref<void(const Panel &)> body);
   /// The same, with values that go from panel to panel.
   ValueRange forEachPanel(ValueRange inits,
@@ -117,6 +117,8 @@ public:
   }
 
   WorkTile tile;
+  /// How many panels the tile has.
+  Value numPanels;
   const Orientation orientation;
   const int64_t size, panels;
 

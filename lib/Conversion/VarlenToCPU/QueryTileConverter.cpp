@@ -54,7 +54,7 @@ QueryTileConverter::State QueryTileConverter::getState(ValueRange states,
 }
 
 void QueryTileConverter::allocate(const WorkTile &workTile) {
-  tile = workTile;
+  setTile(workTile);
   buffers.clear();
   if (ops.step) {
     factors->allocateQueries(b.getIndexAttr(panels));
@@ -331,10 +331,8 @@ void QueryTileConverter::emitUnused() {
 }
 
 void QueryTileConverter::emitCopy(const State &from, const State &to) {
-  forEachPanel([&](const Panel &at) {
-    for (auto [source, destination] : llvm::zip_equal(from, to))
-      linalg::CopyOp::create(b, view(source, at), view(destination, at));
-  });
+  for (auto [source, destination] : llvm::zip_equal(from, to))
+    linalg::CopyOp::create(b, viewAll(source), viewAll(destination));
 }
 
 void QueryTileConverter::emitMerge(const State &state, const State &more) {
@@ -364,14 +362,12 @@ void QueryTileConverter::emitMerge(const State &state, const State &more) {
 void QueryTileConverter::emitBlocks(Value begin, Value end,
                                     const State &state) {
   SmallVector<double> numbers = ops.blocks.getBeginning().getNumbers();
-  forEachPanel([&](const Panel &at) {
-    for (auto [number, buffer] : llvm::zip_equal(numbers, state))
-      fill(buffer, at, number);
-  });
+  for (auto [number, buffer] : llvm::zip_equal(numbers, state))
+    emitFill(number, viewAll(buffer));
   // A single panel is checked when it visits the block.
   SmallVector<NumberRange> ofTile;
   if (isKQ())
-    ofTile = score->uniteRanges(getNumPanels());
+    ofTile = score->uniteRanges(numPanels);
   Values tiles =
       llvm::map_to_vector(state, [&](const PanelBuffer &buffer) -> Value {
         return CPUTileBuilder::load(buffer.memory, /*writable=*/true);
@@ -401,7 +397,7 @@ Values QueryTileConverter::emitBlock(Value k0, ValueRange state) {
     // Copying keys is worthwhile if several panels read them. A partial last
     // granule must be copied so that its remaining rows are zero.
     Value rest = index.rem(keys, kGranule);
-    Value isSingle = index.equal(getNumPanels(), 1);
+    Value isSingle = index.equal(numPanels, 1);
     factors->readKeys(k0, keys, index.both(index.equal(rest, 0), isSingle));
     branch(isSingle, prefetch);
   } else {

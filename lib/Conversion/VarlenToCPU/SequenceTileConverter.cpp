@@ -38,14 +38,14 @@ SequenceTileConverter::SequenceTileConverter(TileLoop loop,
 void SequenceTileConverter::emit(Value items) {
   // Scratch whose size is known before the loop is kept from item to item.
   Limits most = emitListLimits(items);
-  Value canBeCut =
-      emitIsCut(most.mostScores, most.rows, most.blocks, most.scores);
+  Value canBeCut = emitIsCut(
+      {most.rows, /*keys=*/Value(), most.blocks, most.mostScores}, most.scores);
   auto ifCut = [&](Value extent) {
     return index.select(canBeCut, extent, index.constant(0));
   };
   SmallVector<Value> shared =
       allocateMemory(ifCut(most.rows), ifCut(most.panels), ifCut(most.blocks));
-  forEachPhase(items, canBeCut, [&](Value number, Value isWhole) {
+  forEachPhase(most.items, canBeCut, [&](Value number, Value isWhole) {
     emitDiagonals(items, number, isWhole, most, shared);
   });
   for (Value buffer : shared)
@@ -53,9 +53,8 @@ void SequenceTileConverter::emit(Value items) {
 }
 
 void SequenceTileConverter::forEachPhase(
-    Value items, Value canBeCut, function_ref<void(Value, Value)> body) {
+    Value count, Value canBeCut, function_ref<void(Value, Value)> body) {
   Value zero = index.constant(0), one = index.constant(1);
-  Value count = index.dim(items, 0);
   Value end = index.select(canBeCut, index.add(count, one), one);
   loop(zero, index.select(index.less(zero, count), end, zero), 1,
        [&](Value phase) {
@@ -68,27 +67,25 @@ void SequenceTileConverter::emitDiagonals(Value items, Value number,
                                           Value isWhole, const Limits &most,
                                           ArrayRef<Value> shared) {
   Value zero = index.constant(0), one = index.constant(1);
-  WorkTile own = readTile(items, number, group);
+  Size own = emitSize(readExtents(items, number));
   Grid grid = emitGrid(own);
-  auto isCut = [&](const WorkTile &item) {
-    return emitIsCut(emitScores(item), item.rows, emitNumBlocks(item),
-                     most.scores);
-  };
-  Value diagonals = index.select(
-      isCut(own), index.sub(index.add(grid.ranges, grid.chunks), one), zero);
+  Value diagonals =
+      index.select(emitIsCut(own, most.scores),
+                   index.sub(index.add(grid.ranges, grid.chunks), one), zero);
   loop(zero, index.select(isWhole, one, diagonals), 1, [&](Value diagonal) {
     // Cells are numbered from the first chunk on.
     Value first =
         index.max(index.sub(diagonal, index.sub(grid.ranges, one)), zero);
     Value last = index.min(diagonal, index.sub(grid.chunks, one));
     Value cells = index.add(index.sub(last, first), one);
-    Value count = index.select(isWhole, index.dim(items, 0), cells);
+    Value count = index.select(isWhole, most.items, cells);
     Operation *work = emitForall(b, count, [&](Value i) {
       tile = readTile(items, index.select(isWhole, i, number), group);
       tile.mask = maskOf(tile, ops.tiles.getBatchOp());
+      Size size = emitSize(tile);
       Value chunk = index.add(first, i);
-      Cell whole = emitWholeCell();
-      Cell part = emitCell(grid, index.sub(diagonal, chunk), chunk);
+      Cell whole = emitWholeCell(size);
+      Cell part = emitCell(size, grid, index.sub(diagonal, chunk), chunk);
       auto choose = [&](Value Cell::*field) {
         return index.select(isWhole, whole.*field, part.*field);
       };
@@ -102,7 +99,8 @@ void SequenceTileConverter::emitDiagonals(Value items, Value number,
           b, isWhole, [&] { return Values(own); },
           [&] { return Values(shared); }));
       // Those that are cut have a phase of their own.
-      branch(isNot(index.both(isWhole, isCut(tile))), [&] { emitItem(cell); });
+      Value isCut = emitIsCut(size, most.scores);
+      branch(isNot(index.both(isWhole, isCut)), [&] { emitItem(cell); });
     });
     work->setAttr(kScheduleAttrName, schedule);
   });
@@ -131,78 +129,87 @@ static constexpr int64_t kMinRangeRows = 1024;
 /// An item with more than this part of all scores is large.
 static constexpr double kLargePart = 1.0 / 8;
 
-Value SequenceTileConverter::emitScores(const WorkTile &item) {
+Value SequenceTileConverter::emitNumKeys(const WorkExtents &item) {
+  return index.sub(item.kEnd, item.kBegin);
+}
+
+Value SequenceTileConverter::emitScores(Value rows, Value keys) {
   auto number = [&](Value count) -> Value {
     return arith::SIToFPOp::create(
         b, b.getF64Type(),
         arith::IndexCastOp::create(b, b.getI64Type(), count));
   };
-  return arith::MulFOp::create(b, number(item.rows),
-                               number(index.sub(item.kEnd, item.kBegin)));
+  return arith::MulFOp::create(b, number(rows), number(keys));
+}
+
+SequenceTileConverter::Size
+SequenceTileConverter::emitSize(const WorkExtents &item) {
+  Value keys = emitNumKeys(item);
+  return {item.rows, keys, index.ceilDiv(keys, schedule.getKvBlock()),
+          emitScores(item.rows, keys)};
 }
 
 SequenceTileConverter::Limits
 SequenceTileConverter::emitListLimits(Value items) {
-  Value zero = index.constant(0);
+  Value zero = index.constant(0), count = index.dim(items, 0);
   Value none = arith::ConstantOp::create(b, b.getF64FloatAttr(0));
   ValueRange most = emitLoop(
-      b, zero, index.dim(items, 0), index.constant(1), {zero, zero, none, none},
+      b, zero, count, index.constant(1), {zero, zero, none, none},
       [&](Value number, ValueRange most) {
-        WorkTile item = readTile(items, number, group);
-        Value keys = index.sub(item.kEnd, item.kBegin);
+        WorkExtents item = readExtents(items, number);
+        Value keys = emitNumKeys(item);
         Value rows = index.select(index.less(zero, keys), item.rows, zero);
-        Value scores = emitScores(item);
+        Value scores = emitScores(item.rows, keys);
         return Values{index.max(most[0], rows), index.max(most[1], keys),
                       arith::AddFOp::create(b, most[2], scores),
                       arith::MaximumFOp::create(b, most[3], scores)};
       });
   Value rows = index.roundUp(most[0], panel);
-  return {rows, index.div(rows, panel),
-          index.ceilDiv(most[1], schedule.getKvBlock()), most[2], most[3]};
+  return {count,
+          rows,
+          index.div(rows, panel),
+          index.ceilDiv(most[1], schedule.getKvBlock()),
+          most[2],
+          most[3]};
 }
 
-Value SequenceTileConverter::emitNumBlocks(const WorkTile &item) {
-  return index.ceilDiv(index.sub(item.kEnd, item.kBegin),
-                       schedule.getKvBlock());
-}
-
-Value SequenceTileConverter::emitIsCut(Value scores, Value rows, Value blocks,
-                                       Value allScores) {
+Value SequenceTileConverter::emitIsCut(const Size &item, Value allScores) {
   Value part = arith::ConstantOp::create(b, b.getF64FloatAttr(kLargePart));
   Value isLarge =
-      arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, scores,
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, item.scores,
                             arith::MulFOp::create(b, allScores, part));
-  return index.both(isLarge, index.both(index.less(kMinRangeRows, rows),
-                                        index.less(1, blocks)));
+  return index.both(isLarge, index.both(index.less(kMinRangeRows, item.rows),
+                                        index.less(1, item.blocks)));
 }
 
-SequenceTileConverter::Grid
-SequenceTileConverter::emitGrid(const WorkTile &item) {
+SequenceTileConverter::Grid SequenceTileConverter::emitGrid(const Size &item) {
   Grid grid;
   grid.rows = index.roundUp(
       index.max(index.ceilDiv(item.rows, kMaxRanges), kMinRangeRows), panel);
   grid.ranges = index.ceilDiv(item.rows, grid.rows);
-  Value blocks = emitNumBlocks(item);
-  grid.blocks = index.max(index.ceilDiv(blocks, kMaxChunks), 1);
-  grid.chunks = index.ceilDiv(blocks, grid.blocks);
+  grid.blocks = index.max(index.ceilDiv(item.blocks, kMaxChunks), 1);
+  grid.chunks = index.ceilDiv(item.blocks, grid.blocks);
   return grid;
 }
 
-SequenceTileConverter::Cell SequenceTileConverter::emitWholeCell() {
+SequenceTileConverter::Cell
+SequenceTileConverter::emitWholeCell(const Size &item) {
   Value zero = index.constant(0);
   Value yes = arith::ConstantOp::create(b, b.getBoolAttr(true));
-  return {zero, tile.rows, zero, emitNumBlocks(tile), yes, yes, yes, yes};
+  return {zero, item.rows, zero, item.blocks, yes, yes, yes, yes};
 }
 
-SequenceTileConverter::Cell
-SequenceTileConverter::emitCell(const Grid &grid, Value range, Value chunk) {
+SequenceTileConverter::Cell SequenceTileConverter::emitCell(const Size &item,
+                                                            const Grid &grid,
+                                                            Value range,
+                                                            Value chunk) {
   Value zero = index.constant(0), one = index.constant(1);
   Cell cell;
   cell.firstRow = index.mul(range, grid.rows);
-  cell.endRow = index.min(index.add(cell.firstRow, grid.rows), tile.rows);
+  cell.endRow = index.min(index.add(cell.firstRow, grid.rows), item.rows);
   cell.firstBlock = index.mul(chunk, grid.blocks);
   cell.endBlock =
-      index.min(index.add(cell.firstBlock, grid.blocks), emitNumBlocks(tile));
+      index.min(index.add(cell.firstBlock, grid.blocks), item.blocks);
   cell.beginsQueries = index.equal(chunk, zero);
   cell.endsQueries = index.equal(index.add(chunk, one), grid.chunks);
   cell.beginsKeys = index.equal(range, zero);

@@ -35,14 +35,21 @@ public:
   void emit(Value items);
 
 private:
-  /// Over all items that see a key: the most query rows, in whole panels, the
-  /// most of these panels and of kv blocks, and the scores (f64) of all items
-  /// and of the one with most, if each row saw all keys.
+  /// How many items there are. Over all that see a key: the most query rows, in
+  /// whole panels, the most of these panels and of kv blocks, and the scores
+  /// (f64) of all items and of the one with most, if each row saw all keys.
   struct Limits {
-    Value rows, panels, blocks, scores, mostScores;
+    Value items, rows, panels, blocks, scores, mostScores;
   };
   Limits emitListLimits(Value items);
-  Value emitScores(const WorkTile &item);
+  /// The query rows of an item, the keys that they see, the kv blocks of these,
+  /// and the scores if each row saw all keys.
+  struct Size {
+    Value rows, keys, blocks, scores;
+  };
+  Value emitNumKeys(const WorkExtents &item);
+  Value emitScores(Value rows, Value keys);
+  Size emitSize(const WorkExtents &item);
   /// How an item is cut: ranges of `rows` rows and chunks of `blocks` kv
   /// blocks.
   struct Grid {
@@ -64,11 +71,10 @@ private:
     bool isOfNumbers() const { return !ofKeys && type.getDimSize(0) == 1; }
   };
   /// Whether some item with at most these extents is cut.
-  Value emitIsCut(Value scores, Value rows, Value blocks, Value allScores);
-  Grid emitGrid(const WorkTile &item);
-  Value emitNumBlocks(const WorkTile &item);
-  Cell emitWholeCell();
-  Cell emitCell(const Grid &grid, Value range, Value chunk);
+  Value emitIsCut(const Size &item, Value allScores);
+  Grid emitGrid(const Size &item);
+  Cell emitWholeCell(const Size &item);
+  Cell emitCell(const Size &item, const Grid &grid, Value range, Value chunk);
   /// What outlives a cell of an item that is cut: all its panels of queries,
   /// and all sums. `use` says which of such memory is that of the item at hand.
   SmallVector<Value> allocateMemory(Value rows, Value panels, Value blocks);
@@ -77,7 +83,7 @@ private:
   /// First all items that are in one piece, then, if there can be any, one
   /// after the other of those that are cut. `body` takes the number of the item
   /// and whether it is the first phase.
-  void forEachPhase(Value items, Value canBeCut,
+  void forEachPhase(Value count, Value canBeCut,
                     function_ref<void(Value, Value)> body);
   /// The diagonals of the grid of item `number`, or all items in one piece if
   /// `isWhole`.

@@ -37,13 +37,16 @@ void TileConverter::useScore(ValueRange memory) {
              }));
 }
 
+/// Whether a mask has no first key but that of the sequence.
+static bool isZero(Value begin) { return isConstantIntValue(begin, 0); }
+
 void TileConverter::emitLimits(Value query, ValueRange place) {
   MaskRange<Value> keys = tile.mask.emitKeysOf(index, query, query, tile.kRows);
   auto store = [&](Value key, const PanelBuffer &limits) {
     key = arith::IndexCastOp::create(b, b.getI32Type(), key);
     memref::StoreOp::create(b, key, limits.memory, place);
   };
-  store(index.min(keys.begin, keys.end), lo);
+  store(isZero(keys.begin) ? keys.begin : index.min(keys.begin, keys.end), lo);
   store(keys.end, hi);
 }
 
@@ -56,18 +59,23 @@ TileConverter::emitSeen(const Panel &at, const KeyBlock &block, ValueRange sums,
                            tile.pairs.query(index, last), tile.kRows);
   // In whole granules from k0 on, of which the last may be cut where keys are.
   Value begin =
-      index.roundDown(index.sub(index.max(seen.begin, k0), k0), kGranule);
+      isZero(seen.begin)
+          ? seen.begin
+          : index.roundDown(index.sub(index.max(seen.begin, k0), k0), kGranule);
   Value end = index.min(seen.end, index.add(k0, block.keys));
   end = index.roundUp(index.max(index.sub(end, k0), 0), kGranule);
   if (!isKQ())
     end = index.min(end, block.keys);
-  Value from = index.add(k0, begin), to = index.add(k0, end);
+  Value from = index.add(k0, begin);
   Value may = score->mayBeVisible(score->loadRanges(at.number), at.first,
-                                  at.rows, from, to);
+                                  at.rows, from, index.add(k0, end));
   Value isNonEmpty = index.less(begin, end);
   Value condition = may ? index.both(isNonEmpty, may) : isNonEmpty;
   auto emit = [&] {
-    return body({begin, index.sub(end, begin), index.sub(seen.wholeBegin, from),
+    Value seenBegin = isZero(seen.wholeBegin)
+                          ? seen.wholeBegin
+                          : index.sub(seen.wholeBegin, from);
+    return body({begin, index.sub(end, begin), seenBegin,
                  index.sub(seen.wholeEnd, from)});
   };
   return emitChoice(b, condition, emit, [&] { return Values(sums); });
