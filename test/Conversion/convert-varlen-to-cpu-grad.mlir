@@ -22,11 +22,12 @@
 // CHECK: vector.load %[[OUT]]
 // CHECK: vector.reduction <add>
 // CHECK: %[[L:.*]], %[[D:.*]], %[[T:.*]] = varlen.online_statistics {{.*}} natural : tensor<1x8xf32>
-// CHECK: tensor.extract %[[L]]
-// CHECK: memref.store %{{.*}}, %[[LSES]]
-// CHECK: tensor.extract %[[D]]
-// CHECK: memref.store %{{.*}}, %[[DELTA]]
-// CHECK: memref.store %{{.*}}, %[[TERMS]]
+// CHECK: %[[LX:.*]] = tensor.extract %[[L]]
+// CHECK: %[[DX:.*]] = tensor.extract %[[D]]
+// CHECK: memref.store %[[LX]], %[[LSES]][%[[KVHEAD:.*]], %[[PAIR:.*]]]
+// CHECK: memref.store %[[DX]], %[[DELTA]][%[[KVHEAD]], %[[PAIR]]]
+// CHECK: %[[TX:.*]] = tensor.extract %[[T]]
+// CHECK: memref.store %[[TX]], %[[TERMS]]
 // Rows of no sequence.
 // CHECK: } else {
 // CHECK-NOT: memref.load %[[LSE]]

@@ -89,29 +89,32 @@ Value QueryPanels::viewAll(const PanelBuffer &buffer) {
                  index.mul(numPanels, buffer.perQuery));
 }
 
-/// The memory and the place of a number of a pair.
-static std::pair<Value, SmallVector<Value>>
-findNumber(IndexBuilder &index, const RowScratchMap &scratch,
-           const RowMap &pairs, Value memory, Value pair, unsigned column) {
+/// The memory of each number of a pair, and the place where they are.
+static std::pair<ValueRange, SmallVector<Value>>
+findNumbers(IndexBuilder &index, const RowScratchMap &scratch,
+            const RowMap &pairs, const Value &memory, Value pair) {
   auto rows = scratch.find(memory);
   if (rows == scratch.end())
     return {memory, pairs.placeOf(index, memoryType(memory).getRank(), pair)};
-  return {rows->second.memory[column],
+  return {rows->second.memory,
           RowMap::placeByKvHead(index, pairs.row(index, pair),
                                 pairs.head(index, pair), rows->second.group)};
 }
 
-Value QueryPanels::loadNumber(Value memory, Value pair, unsigned column) {
-  auto [from, place] =
-      findNumber(index, scratch, tile.pairs, memory, pair, column);
-  return emitConvert(b, memref::LoadOp::create(b, from, place), compute);
+Values QueryPanels::loadNumbers(Value memory, Value pair, size_t count) {
+  auto [from, place] = findNumbers(index, scratch, tile.pairs, memory, pair);
+  Values numbers;
+  for (Value column : from.take_front(count))
+    numbers.push_back(
+        emitConvert(b, memref::LoadOp::create(b, column, place), compute));
+  return numbers;
 }
 
-void QueryPanels::storeNumber(Value number, Value memory, Value pair,
-                              unsigned column) {
-  auto [to, place] =
-      findNumber(index, scratch, tile.pairs, memory, pair, column);
-  memref::StoreOp::create(b, emitConvert(b, number, elementOf(to)), to, place);
+void QueryPanels::storeNumbers(ValueRange numbers, Value memory, Value pair) {
+  auto [to, place] = findNumbers(index, scratch, tile.pairs, memory, pair);
+  for (auto [number, column] : llvm::zip_first(numbers, to))
+    memref::StoreOp::create(b, emitConvert(b, number, elementOf(column)),
+                            column, place);
 }
 
 QueryPanels::TileSlice QueryPanels::sliceOf(Value all, const Panel &at) {

@@ -85,11 +85,11 @@ public:
   void storeNumber(Value number, const PanelBuffer &buffer, const Panel &at,
                    Value lane);
 
-  /// The number of a pair of the tile in memory of H x T or of H, or value
-  /// `column` of it in `varlen.rows`, in the type of sums; and a number of any
-  /// type to that place.
-  Value loadNumber(Value memory, Value pair, unsigned column = 0);
-  void storeNumber(Value number, Value memory, Value pair, unsigned column = 0);
+  /// The number of a pair of the tile in memory of H x T or of H, or the first
+  /// `count` numbers of it in `varlen.rows`, in the type of sums; and numbers
+  /// of any type to that place.
+  Values loadNumbers(Value memory, Value pair, size_t count);
+  void storeNumbers(ValueRange numbers, Value memory, Value pair);
 
   Value lastPair() { return index.sub(index.add(tile.first, tile.rows), 1); }
   /// Processes a tile from now on.

@@ -160,9 +160,11 @@ void QueryTileConverter::emitNumbers(const Panel &at) {
           .Case([&](ReadOp read) {
             if (read.isOfVectors())
               return;
-            for (auto [i, number] : llvm::enumerate(read.getValues()))
-              storeNumber(loadNumber(read.getSource(), pair, i),
-                          buffers.at(number), at, lane);
+            Values loaded =
+                loadNumbers(read.getSource(), pair, read.getValues().size());
+            for (auto [number, value] :
+                 llvm::zip_equal(loaded, read.getValues()))
+              storeNumber(number, buffers.at(value), at, lane);
           })
           .Case([&](RowDotOp dot) {
             storeNumber(emitRowProduct(dot, pair), buffers.at(dot.getResult()),

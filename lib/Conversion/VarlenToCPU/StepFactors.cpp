@@ -183,34 +183,49 @@ void StepFactors::readKeys(Value k0, Value keys, Value inPlace) {
   Value padded = p.isKQ() ? p.index.roundUp(keys, kGranule) : keys;
   if (areInPages)
     inPlace = inPlace ? p.index.both(inPlace, areInPages) : areInPages;
-  // Once, so that choices that follow each other become one.
   RowRange rows = p.keyRows(k0, keys);
-  for (auto [factor, copy] : getCopies(/*ofQueries=*/false))
-    readCopy(*factor, *copy, rows, padded, inPlace);
-}
-
-void StepFactors::readCopy(const Factor &factor, Copy &copy,
-                           const RowRange &keys, Value padded, Value inPlace) {
-  ImplicitLocOpBuilder &b = p.b;
-  Value source = getSource(factor.of);
-  copy.rows = copy.memory;
-  if (copy.order == TileOrder::RowPairs)
-    return p.emitReadPairs(source, keys, padded, copy.memory);
-  auto emitCopy = [&] { p.emitReadRows(source, keys, padded, copy.memory); };
-  if (!inPlace || !CPUTileBuilder::isOfRows(source, factor.element))
-    return emitCopy();
-  auto cast = [&](Value rows) { return Values{p.castRows(rows)}; };
-  copy.rows =
-      emitChoice(
-          b, inPlace, [&] { return cast(p.emitRowsInPlace(source, keys)); },
-          [&] {
-            emitCopy();
-            return cast(p.rowView(copy.memory, b.getIndexAttr(0), padded));
-          })
-          .front();
+  auto emitCopy = [&](const Factor &factor, const Copy &copy) {
+    p.emitReadRows(getSource(factor.of), rows, padded, copy.memory);
+  };
+  SmallVector<std::pair<Factor *, Copy *>> eitherWay;
+  for (auto [factor, copy] : getCopies(/*ofQueries=*/false)) {
+    Value source = getSource(factor->of);
+    copy->rows = copy->memory;
+    if (copy->order == TileOrder::RowPairs)
+      p.emitReadPairs(source, rows, padded, copy->memory);
+    else if (inPlace && CPUTileBuilder::isOfRows(source, factor->element))
+      eitherWay.push_back({factor, copy});
+    else
+      emitCopy(*factor, *copy);
+  }
+  if (eitherWay.empty())
+    return;
+  auto choose = [&](function_ref<Value(const Factor &, const Copy &)> rowsOf) {
+    Values chosen;
+    for (auto [factor, copy] : eitherWay)
+      chosen.push_back(p.castRows(rowsOf(*factor, *copy)));
+    return chosen;
+  };
+  ValueRange chosen = emitChoice(
+      p.b, inPlace,
+      [&] {
+        return choose([&](const Factor &factor, const Copy &) {
+          return p.emitRowsInPlace(getSource(factor.of), rows);
+        });
+      },
+      [&] {
+        return choose([&](const Factor &factor, const Copy &copy) {
+          emitCopy(factor, copy);
+          return p.rowView(copy.memory, p.b.getIndexAttr(0), padded);
+        });
+      });
+  for (auto [pair, memory] : llvm::zip_equal(eitherWay, chosen))
+    pair.second->rows = memory;
 }
 
 void StepFactors::readNumbers(Value k0, Value keys) {
+  if (numbers.empty())
+    return;
   Value padded = p.isKQ() ? p.index.roundUp(keys, kGranule) : keys;
   for (const KeyNumber &number : numbers)
     p.emitReadRows(getSource(*number.operand), p.keyRows(k0, keys), padded,

@@ -79,8 +79,6 @@ private:
   /// from memory.
   void packColumns(const Factor &factor, const Copy &copy, Value rows,
                    const Panel &at);
-  void readCopy(const Factor &factor, Copy &copy, const RowRange &keys,
-                Value padded, Value inPlace);
   /// The part of a copy that a step reads.
   Value viewQueries(const Copy &copy, const Panel &at);
   Value viewKeys(const Copy &copy, Value begin, Value size);

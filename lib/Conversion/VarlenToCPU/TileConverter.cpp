@@ -122,12 +122,14 @@ void TileConverter::emitWriteNumbers(
     function_ref<Value(size_t, Value)> numberOf) {
   Value times = emitFactor(write);
   loop(index.constant(0), count, 1, [&](Value lane) {
+    Values numbers;
     for (size_t i = 0; i < write.getValues().size(); ++i) {
       Value number = numberOf(i, lane);
       if (times)
         number = arith::MulFOp::create(b, number, times);
-      storeNumber(number, write.getDestination(), index.add(first, lane), i);
+      numbers.push_back(number);
     }
+    storeNumbers(numbers, write.getDestination(), index.add(first, lane));
   });
 }
 
@@ -135,9 +137,9 @@ void TileConverter::emitOtherwise(WriteOp write, const RowRange &rows) {
   ArrayRef<double> values = write.getOtherwise();
   if (write.isOfVectors())
     return emitFillRows(values.front(), rows, write.getDestination());
+  Values numbers = llvm::map_to_vector(
+      values, [&](double value) { return floatConstant(value); });
   loop(index.constant(0), rows.count, 1, [&](Value i) {
-    for (auto [number, value] : llvm::enumerate(values))
-      storeNumber(floatConstant(value), write.getDestination(),
-                  index.add(rows.first, i), number);
+    storeNumbers(numbers, write.getDestination(), index.add(rows.first, i));
   });
 }
