@@ -1,7 +1,7 @@
 # RUN: %python %s
 """Second derivatives of varlen_attn: every composition of both modes, against JAX's own of an
-attention of products and a softmax and against differences, in f64; types of
-narrower ones; and under transformations."""
+attention of products and a softmax and against differences, in f64, and
+under transformations."""
 
 from Inputs.device import IS_CUDA, need, skip
 
@@ -160,11 +160,6 @@ cotangents, moved = ((draw(ROWS_Q, HEADS, DV), draw(HEADS, ROWS_Q)) for _ in ran
 both = jax.jit(lambda *x: jax.jvp(pull, (values, cotangents), x)[1])(tangents, moved)
 of_values = jax.jvp(lambda x: pull(x, cotangents), (values,), (tangents,))[1]
 close(both, tuple(x + y for x, y in zip(of_values, pull(values, moved))))
-
-# Of a narrower type are results of that type.
-narrow = [jax.ShapeDtypeStruct(x.shape, jnp.bfloat16 if i < 3 else jnp.float32) for i, x in enumerate(values)]
-for got in jax.eval_shape(multiply, tuple(narrow), tuple(narrow)):
-    assert [x.dtype for x in got] == [x.dtype for x in narrow]
 
 # Hessians whole: of more heads in one call.
 gain = lambda x: number(*values[:4], x)  # noqa: E731

@@ -12,7 +12,7 @@ from jax import numpy as jnp
 from .._attention import add_captures
 from .._options import read_options, show
 from ..scores import Score
-from . import _derivatives, _partial_evaluation  # noqa: F401  # registers them
+from . import _derivatives  # noqa: F401  # registers them
 from ._operation import apply
 
 

@@ -22,6 +22,7 @@ import jax
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
+from . import _partial_evaluation  # noqa: F401  # registers its rules
 from ._operation import apply, attn_p
 
 _VALUES = ("out", "lse")
