@@ -57,7 +57,8 @@ class Row:
     peer_ms: float | None = None
     ratio: float | None = None  # peer_ms / ms
     page: int | None = None  # rows of a page of keys; None: they are packed
-    packed_ms: float | None = None  # with pages: without them, measured right before
+    kv_dtype: str | None = None
+    plain_ms: float | None = None  # of packed keys of dtype, measured right before
     gbytes: float | None = None  # keys and values read per time, in GB/s
     read_gbytes: float | None = None  # what the threads read of memory
     peers: dict = dataclasses.field(default_factory=dict)  # ms of every peer
@@ -93,10 +94,9 @@ def measure(config, build, quick):
     # Short rows, and those compared with each other, are repeated more often.
     many = config.batch.set in ("nanochat-d24", "decode") and not quick
     repeat = 7 if many else 3
-    packed_ms = None
-    if config.page is not None:
-        packed = dataclasses.replace(config, page=None)
-        packed_ms = ours.measure_steadily(build, packed, repeat)[0]["ms_median"]
+    plain, plain_ms = dataclasses.replace(config, page=None, kv_dtype=None), None
+    if plain != config:
+        plain_ms = ours.measure_steadily(build, plain, repeat)[0]["ms_median"]
     figures, gflops, steady = ours.measure_steadily(build, config, repeat)
     row = Row(
         set=config.batch.set,
@@ -118,7 +118,8 @@ def measure(config, build, quick):
         memory_bytes=figures["workspace_bytes"],
         process_bytes=figures["peak_memory_bytes"],
         page=config.page,
-        packed_ms=packed_ms,
+        kv_dtype=config.kv_dtype,
+        plain_ms=plain_ms,
     )
     if config.batch.set == "decode":
         row.gbytes = config.cache_bytes / figures["ms_median"] / 1e6
@@ -151,9 +152,10 @@ COLUMNS = [
     ("ratio", 6, lambda r: "" if r.ratio is None else f"{r.ratio:.2f}x"),
     ("memory", 6, lambda r: "" if r.gbytes is None else f"{r.gbytes / r.read_gbytes:.2f}"),
     ("page", 4, lambda r: "" if r.page is None else r.page),
-    ("packed", 6, lambda r: "" if r.page is None else f"{r.packed_ms / r.ms:.2f}x"),
+    ("keys", 8, lambda r: r.kv_dtype or ""),
+    ("plain", 6, lambda r: "" if r.plain_ms is None else f"{r.plain_ms / r.ms:.2f}x"),
 ]
-LEFT = {"batch", "type", "mask", "dir", "peer"}
+LEFT = {"batch", "type", "mask", "dir", "peer", "keys"}
 
 
 def table_line(cells):

@@ -7,6 +7,7 @@ import tempfile
 
 import numpy
 import varlen
+from varlen import kv_cache
 
 
 def _text_options(config):
@@ -49,29 +50,41 @@ def _measure_backward(config, repeat):
     return figures
 
 
-def _measure_pages(config, repeat):
-    """Keys and values in pages, which are in a random order."""
+def _measure_cache(config, repeat):
+    """Keys and values in pages, which are in a random order, or packed; quantised ones have a
+    scale for each row and head, as `varlen.kv_cache` makes them."""
     batch, rng = config.batch, numpy.random.default_rng(1)
+    options = _text_options(config)
+    inputs = {"cu_seqlens_q": offsets(batch.q_lengths)}
+    rows = (batch.tokens_k,)
+    if config.page is None:
+        inputs["cu_seqlens_k"] = offsets(batch.k_lengths)
+    else:
+        counts = [-(-length // config.page) for length in batch.k_lengths]
+        pages = iter(rng.permutation(sum(counts)))
+        table = numpy.full((len(counts), max(counts)), -1, numpy.int32)
+        for s, count in enumerate(counts):
+            table[s, :count] = [next(pages) for _ in range(count)]
+        rows = sum(counts), config.page
+        inputs |= {"seqused_k": numpy.array(batch.k_lengths, numpy.int32), "block_table": table}
+        options |= {"seqused_k": True, "page": config.page}
 
     def normal(*shape):
-        values = rng.standard_normal((*shape, config.head_dim), numpy.float32)
-        return varlen.dtypes.narrow(values, config.dtype)
+        return rng.standard_normal((*shape, config.head_dim), numpy.float32)
 
-    counts = [-(-length // config.page) for length in batch.k_lengths]
-    pages = iter(rng.permutation(sum(counts)))
-    table = numpy.full((len(counts), max(counts)), -1, numpy.int32)
-    for s, count in enumerate(counts):
-        table[s, :count] = [next(pages) for _ in range(count)]
-    pool = sum(counts), config.page, batch.kv_heads
-    inputs = {
-        "q": normal(batch.tokens_q, batch.heads), "k": normal(*pool), "v": normal(*pool),
-        "cu_seqlens_q": offsets(batch.q_lengths),
-        "seqused_k": numpy.array(batch.k_lengths, numpy.int32), "block_table": table,
-    }  # fmt: skip
+    inputs["q"] = varlen.dtypes.narrow(normal(batch.tokens_q, batch.heads), config.dtype)
+    for name in ("k", "v"):
+        values = normal(*rows, batch.kv_heads)
+        if config.kv_dtype is None:
+            inputs[name] = varlen.dtypes.narrow(values, config.dtype)
+            continue
+        element = varlen.dtypes.by_name[config.kv_dtype]
+        inputs[name], inputs[f"{name}_scale"] = kv_cache.quantise(values, element)
+        options |= {"kv_dtype": config.kv_dtype, f"{name}_scale": "rows"}
     figures = {}
     varlen.run(
-        varlen.text.attn(**_text_options(config), seqused_k=True, page=config.page), inputs,
-        threads=config.threads, repeat=repeat, peak=True, figures=figures,
+        varlen.text.attn(**options), inputs, threads=config.threads, repeat=repeat, peak=True,
+        figures=figures,
     )  # fmt: skip
     return figures
 
@@ -81,8 +94,8 @@ def measure(build, config, repeat):
     os.environ["VARLEN_BUILD"] = str(build)
     if config.direction == "backward":
         return _measure_backward(config, repeat)
-    if config.page is not None:
-        return _measure_pages(config, repeat)
+    if config.page is not None or config.kv_dtype is not None:
+        return _measure_cache(config, repeat)
     module = varlen.text.attn(**_text_options(config))
 
     def lengths(values):

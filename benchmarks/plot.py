@@ -95,7 +95,10 @@ def draw(rows, path):
     if chosen:
         panels.append((
             functools.partial(_bars, peak=False), chosen,
-            [f"{r.dtype}, d {r.head_dim}" + (", pages" if r.page else "") for r in chosen],
+            [
+                f"{r.dtype}, d {r.head_dim}" + (", pages" if r.page else "")
+                + (f", {r.kv_dtype}" if r.kv_dtype else "") for r in chosen
+            ],
             "decode (bound by memory; the peak is far to the right)",
         ))  # fmt: skip
     if not panels:

@@ -19,7 +19,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"
 from cpu import Row
 
 # What tells rows of one run apart.
-KEY = ("set", "batch", "direction", "dtype", "head_dim", "heads", "kv_heads", "mask", "threads", "page")
+KEY = (
+    "set", "batch", "direction", "dtype", "head_dim", "heads", "kv_heads", "mask", "threads", "page",
+    "kv_dtype",
+)  # fmt: skip
 # The batches of the table, and what it calls them.
 BATCHES = {("pr164502", ""): "pr164502", ("nanochat-d24", "exact"): "nanochat"}
 HEAD = (
@@ -31,7 +34,7 @@ HEAD = (
 def median(rows):
     """One row of several: the medians of what was measured, with the most frequent peer."""
     numbers = (
-        "ms", "gflops", "peak_gflops", "fraction", "peer_ms", "ratio", "packed_ms", "gbytes",
+        "ms", "gflops", "peak_gflops", "fraction", "peer_ms", "ratio", "plain_ms", "gbytes",
         "read_gbytes",
     )  # fmt: skip
     measured = {}

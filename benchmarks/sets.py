@@ -45,6 +45,7 @@ class Config:
     threads: int | None  # None: not a CPU
     direction: str = "forward"
     page: int | None = None  # rows of a page; None: keys are packed
+    kv_dtype: str | None = None  # of quantised keys and values; None: they are of dtype
 
     @property
     def mask(self):
@@ -61,12 +62,14 @@ class Config:
             label += f" {self.direction}"
         if self.page is not None:
             label += f" pages of {self.page}"
+        if self.kv_dtype is not None:
+            label += f" keys of {self.kv_dtype}"
         return label if self.threads is None else f"{label} {self.threads}t"
 
     @property
     def cache_bytes(self):
         """Bytes of all keys and values."""
-        element = {"f32": 4, "bf16": 2, "f16": 2}[self.dtype]
+        element = {"f32": 4, "bf16": 2, "f16": 2, "i8": 1, "f8E4M3FN": 1}[self.kv_dtype or self.dtype]
         return 2 * self.batch.tokens_k * self.batch.kv_heads * self.head_dim * element
 
     @property
@@ -228,6 +231,11 @@ def configurations(quick=False):
             for threads in [2] if quick or d != 128 else [2, 1]:
                 configs.append(Config(decode(), dtype, d, FULL, threads))
                 configs.append(Config(decode(), dtype, d, FULL, threads, page=64))
+                if dtype == "bf16":
+                    for kv_dtype in ["i8", "f8E4M3FN"]:
+                        configs.append(
+                            Config(decode(), dtype, d, FULL, threads, page=64, kv_dtype=kv_dtype)
+                        )
     return configs + backward_configurations(quick)
 
 
