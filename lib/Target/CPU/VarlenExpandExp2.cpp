@@ -132,19 +132,26 @@ static bool isWholeRegisters(Type type) {
 /// 2^x = p(x - n) * 2^n with the instruction that multiplies by 2^n. It knows
 /// what n means beyond the range of exponents, and makes 0 of -inf though
 /// p(-inf - -inf) is a NaN (Intel's manual, VSCALEFPS, table of special cases).
+/// Lanes that would be denormal are off: such a number costs more than a hundred
+/// cycles here and in whatever is computed from it.
 static Value scaleExp2(ImplicitLocOpBuilder &b, Value x, const Format &format) {
   auto type = cast<VectorType>(x.getType());
   LaneBuilder lanes{b, type, Type()};
   Value n = math::RoundEvenOp::create(b, x);
   Value p = lanes.evaluate(format.polynomial, arith::SubFOp::create(b, x, n));
-  Type mask = b.getIntegerType(type.getNumElements());
-  Value all = arith::ConstantOp::create(b, b.getIntegerAttr(mask, -1));
+  // A NaN is not below.
+  Value isNormal = arith::CmpFOp::create(b, arith::CmpFPredicate::UGE, x,
+                                         lanes.constant(format.lowest + 1));
+  Type bits = VectorType::get(1, b.getIntegerType(type.getNumElements()));
+  Value mask = vector::ExtractOp::create(
+      b, vector::BitCastOp::create(b, bits, isNormal), 0);
   constexpr int32_t currentRounding = 4;
   Value rounding =
       arith::ConstantOp::create(b, b.getI32IntegerAttr(currentRounding));
   // The operands as the intrinsic has them, not as the operation names them:
-  // factor, exponent, and what lanes off the mask would get.
-  return x86vector::MaskScaleFOp::create(b, type, p, n, p, all, rounding);
+  // factor, exponent, and what lanes off the mask get.
+  return x86vector::MaskScaleFOp::create(b, type, p, n, lanes.constant(0), mask,
+                                         rounding);
 }
 
 /// `bounded`: x is known to be below `highest`, and a NaN to have zeros in the

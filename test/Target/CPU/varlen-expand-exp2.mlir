@@ -89,9 +89,13 @@ func.func @tensor(%x: tensor<4xf32>) -> tensor<4xf32> {
 // SCALE-COUNT-2: math.fma %{{.*}}, %[[F]]
 // SCALE: %[[ONE:.*]] = arith.constant dense<1.000000e+00>
 // SCALE: %[[P:.*]] = math.fma %{{.*}}, %[[F]], %[[ONE]]
-// SCALE: %[[ALL:.*]] = arith.constant -1 : i16
+// SCALE: %[[SMALLEST:.*]] = arith.constant dense<-1.260000e+02> : vector<16xf32>
+// SCALE: %[[NORMAL:.*]] = arith.cmpf uge, %[[X]], %[[SMALLEST]]
+// SCALE: %[[BITS:.*]] = vector.bitcast %[[NORMAL]] : vector<16xi1> to vector<1xi16>
+// SCALE: %[[MASK:.*]] = vector.extract %[[BITS]][0]
 // SCALE: %[[ROUNDING:.*]] = arith.constant 4 : i32
-// SCALE: %[[Y:.*]] = x86vector.avx512.mask.scalef %[[P]], %[[N]], %[[P]], %[[ALL]], %[[ROUNDING]]
+// SCALE: %[[ZERO:.*]] = arith.constant dense<0.000000e+00>
+// SCALE: %[[Y:.*]] = x86vector.avx512.mask.scalef %[[P]], %[[N]], %[[ZERO]], %[[MASK]], %[[ROUNDING]]
 // SCALE: return %[[Y]]
 func.func @register(%x: vector<16xf32>) -> vector<16xf32> {
   %y = math.exp2 %x {varlen.exp2_degree = 3 : i64} : vector<16xf32>

@@ -211,7 +211,7 @@ def VarlenExpandExp2 : Pass<"varlen-expand-exp2"> {
 
     With `scale`, a vector of one or more times 512 bits is, register by register,
     `x86vector.avx512.mask.scalef` of the polynomial by n: no clamp, and no promise, is
-    needed, and results that are denormal are rounded like all others.
+    needed, and results that would be denormal are 0.
 
     ```mlir
     %y = math.exp2 %x {varlen.exp2_degree = 3 : i64} : vector<8xf32>
