@@ -153,7 +153,7 @@ class Arrays(Surface):
         given = self.make_out() if self.gives_out else None
         out, lse = varlen.attn(**self.arguments, out=given, return_lse=True)
         assert given is None or out is given, "out is another array than the one given"
-        if isinstance(self.arguments["q"], torch.Tensor):
+        if given is None and isinstance(self.arguments["q"], torch.Tensor):
             assert isinstance(out, torch.Tensor), f"out is a {type(out)} where q is torch's"
         return {"out": out, "lse": lse}
 
