@@ -5,6 +5,7 @@ function with descales, a quantised cache, a traced call, and errors."""
 import torch
 from device import ON_CUDA
 
+from varlen import scores
 from varlen.kv_cache import KVCache, quantise
 from varlen.torch import flash_attn_varlen_func, varlen_attn
 
@@ -33,8 +34,9 @@ def check_varlen_attn():
         options = {"enable_gqa": True, "k_scale": k_scale, "v_scale": v_scale}
         found = varlen_attn(q, k8, v8, CU_Q, CU_K, is_causal=True, **options)
         close(found, wanted, 1e-5)
-        # A sink, a window and the rows that count are as without scales.
+        # A sink, a window, the rows that count and captures, of any memory, are as without scales.
         more = {
+            "score": scores.alibi(), "captures": [torch._neg_view(torch.rand(HEADS))],
             "window_size": (20, 0), "sink": torch.randn(HEADS),
             "seqused_k": torch.tensor([5, 2, 140, 63], dtype=torch.int32),
         }  # fmt: skip

@@ -93,7 +93,9 @@ def _on_cpu(*arguments, **options):
     names = (
         "q", "k", "v", "cu_seqlens_q", "cu_seqlens_k", "seqused_q", "seqused_k", "q_offset", "sink",
     )  # fmt: skip
-    operands = (*map(named.get, names), *(named["captures"] or ()), block_table, *map(named.get, _SCALED))
+    # The dispatcher does this for all but lists of tensors.
+    captures = [x.resolve_neg() for x in named["captures"] or ()]
+    operands = (*map(named.get, names), *captures, block_table, *map(named.get, _SCALED))
     results = new_results(q, v)
     kernel([*(x for x in operands if x is not None), *results])
     return results

@@ -75,7 +75,7 @@ class Surface:
             "chunk": lambda: arguments.chunks(rng), "scale": lambda: arguments.scales(rng),
             "alignment": lambda: arguments.alignments(rng),
             "score": lambda: arguments.wrong_scores(rng),
-            "captures": lambda: arguments.wrong_captures(rng, self.arguments.get("captures", [])),
+            "captures": lambda: arguments.wrong_captures(rng, self.captures),
         }  # fmt: skip
         options = {name: make for name, make in options.items() if name in self.keywords}
         options |= self.other_options(rng)
