@@ -128,6 +128,8 @@ void QueryTileConverter::emitOps(Block::iterator begin, Block::iterator end,
     return;
   forEachRun(at, [&](Value from, OpFoldResult count) {
     Run run(at, from, count);
+    if (llvm::any_of(body, llvm::IsaPred<WriteOp>))
+      run.rows = rowsOf(run);
     // First, so that what is computed can be written there at once.
     DenseMap<Operation *, RowPlace> places;
     for (Operation &op : body)
@@ -286,7 +288,7 @@ QueryTileConverter::RowPlace QueryTileConverter::emitPlace(WriteOp write,
   Value destination = write.getDestination();
   Value scratch = CPUTileBuilder::allocate(
       {isKQ() ? lanes : size, memoryType(destination).getDimSize(2)}, compute);
-  RowRange rows = rowsOf(run);
+  RowRange rows = *run.rows;
   if (!isKQ())
     return {rows, rowView(scratch, b.getIndexAttr(0), run.count), scratch};
   Value inPlace = emitIsInPlace(destination, rows, compute);
@@ -312,9 +314,9 @@ void QueryTileConverter::emitWriteNumbers(WriteOp write, const Run &run) {
       llvm::map_to_vector(write.getValues(), [&](Value value) {
         return tileOf(value, run, getQueriesDim());
       });
-  RowRange rows = rowsOf(run);
   TileConverter::emitWriteNumbers(
-      write, rows.first, rows.count, [&](size_t i, Value lane) -> Value {
+      write, run.rows->first, run.rows->count,
+      [&](size_t i, Value lane) -> Value {
         auto type = cast<RankedTensorType>(tiles[i].getType());
         SmallVector<Value> place = {index.constant(0), lane};
         if (type.getDimSize(0) != 1)
@@ -378,7 +380,7 @@ void QueryTileConverter::emitBlocks(Value begin, Value end,
       emitLoop(b, begin, end, index.constant(schedule.getKvBlock()), tiles,
                [&](Value k0, ValueRange tiles) {
                  Value may;
-                 if (isKQ())
+                 if (isKQ() && score->hidesKeys())
                    may = score->mayBeVisible(ofTile, tile.first, tile.rows, k0,
                                              index.add(k0, blockKeys(k0)));
                  if (!may)

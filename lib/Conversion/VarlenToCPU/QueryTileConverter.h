@@ -66,6 +66,8 @@ private:
     Panel at;
     Value from;
     OpFoldResult count;
+    /// Those that there are, as rows of memory; null if none are written.
+    std::optional<RowRange> rows = {};
     DenseMap<Value, Value> tiles;
   };
   /// Where rows are written: to their destination if they are `inPlace`, else

@@ -184,10 +184,10 @@ SmallVector<NumberRange> ScoreInputs::uniteRanges(Value numPanels) {
   return withBounds(all);
 }
 
+bool ScoreInputs::hidesKeys() const { return bool(getVisible(score)); }
+
 Value ScoreInputs::mayBeVisible(ArrayRef<NumberRange> ranges, Value first,
                                 Value rows, Value begin, Value end) {
-  if (!getVisible(score))
-    return {};
   IndexBuilder &index = p.index, narrow{p.b, p.b.getI32Type()};
   auto position = [&](Value pair) {
     return p.tile.mask.emitPosition(index, p.tile.pairs.query(index, pair));

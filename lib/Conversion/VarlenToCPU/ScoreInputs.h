@@ -41,8 +41,8 @@ public:
   SmallVector<NumberRange> uniteRanges(Value numPanels);
   SmallVector<NumberRange> loadRanges(Value number);
   /// Whether some of the `rows` pairs from `first` on, whose captures have
-  /// those ranges, may see a key from `begin` to before `end`; null if the
-  /// region does not say.
+  /// those ranges, may see a key from `begin` to before `end`, if the region
+  /// hides keys.
   Value mayBeVisible(ArrayRef<NumberRange> ranges, Value first, Value rows,
                      Value begin, Value end);
 
@@ -51,6 +51,8 @@ public:
     return !position && rows.empty() && gradientRows.empty();
   }
   bool hasRanges() const { return bool(ranges); }
+  /// Whether the region says which keys are visible.
+  bool hidesKeys() const;
   /// What a step on a panel and keys from `firstKey` on has of all this.
   StepInputs getInputs(const Panel &at, Value firstKey);
 

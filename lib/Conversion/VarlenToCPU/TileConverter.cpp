@@ -67,10 +67,11 @@ TileConverter::emitSeen(const Panel &at, const KeyBlock &block, ValueRange sums,
   if (!isKQ())
     end = index.min(end, block.keys);
   Value from = index.add(k0, begin);
-  Value may = score->mayBeVisible(score->loadRanges(at.number), at.first,
-                                  at.rows, from, index.add(k0, end));
-  Value isNonEmpty = index.less(begin, end);
-  Value condition = may ? index.both(isNonEmpty, may) : isNonEmpty;
+  Value condition = index.less(begin, end);
+  if (score->hidesKeys())
+    condition = index.both(
+        condition, score->mayBeVisible(score->loadRanges(at.number), at.first,
+                                       at.rows, from, index.add(k0, end)));
   auto emit = [&] {
     Value seenBegin = isZero(seen.wholeBegin)
                           ? seen.wholeBegin
