@@ -91,3 +91,25 @@ func.func @grad(%q: memref<?x4x64xf32>, %cu: memref<?xi32>, %lse: memref<4x?xf32
       }
   return
 }
+
+// Intervals know nothing of a table: every block is visited.
+// CHECK-LABEL: func.func @looked_up
+// CHECK-NOT: arith.cmpf
+// CHECK: varlen.online_attn {{ *}}qk
+// CHECK: arith.cmpf une
+// CHECK-NOT: arith.cmpf
+// CHECK: varlen.online_attn {{ *}}kq
+func.func @looked_up(%q: memref<?x4x64xf32>, %cu: memref<?xi32>, %flags: memref<4x?x?xf32>,
+                     %out: memref<?x4x64xf32>, %lse: memref<4x?xf32>) {
+  varlen.attn %q, %q, %q, %cu, %cu outs(%out, %lse) captures(%flags)
+      {mask = #varlen.mask<full>, varlen.schedule = #cpu}
+      : (memref<?x4x64xf32>, memref<?x4x64xf32>, memref<?x4x64xf32>, memref<?xi32>,
+         memref<?xi32>, memref<?x4x64xf32>, memref<4x?xf32>, memref<4x?x?xf32>) -> ()
+      score (%s: f32, %i: i32, %j: i32, %table: !varlen.table<f32>) {
+        %flag = varlen.lookup %table[%j] : !varlen.table<f32>
+        %zero = arith.constant 0.0 : f32
+        %visible = arith.cmpf une, %flag, %zero : f32
+        varlen.yield %s, %visible : f32, i1
+      }
+  return
+}

@@ -42,7 +42,7 @@ public:
   SmallVector<NumberRange> loadRanges(Value number);
   /// Whether some of the `rows` pairs from `first` on, whose captures have
   /// those ranges, may see a key from `begin` to before `end`, if the region
-  /// hides keys.
+  /// hides keys; null if intervals do not say.
   Value mayBeVisible(ArrayRef<NumberRange> ranges, Value first, Value rows,
                      Value begin, Value end);
 

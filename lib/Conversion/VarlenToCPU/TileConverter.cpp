@@ -69,9 +69,9 @@ TileConverter::emitSeen(const Panel &at, const KeyBlock &block, ValueRange sums,
   Value from = index.add(k0, begin);
   Value condition = index.less(begin, end);
   if (score->hidesKeys())
-    condition = index.both(
-        condition, score->mayBeVisible(score->loadRanges(at.number), at.first,
-                                       at.rows, from, index.add(k0, end)));
+    if (Value may = score->mayBeVisible(score->loadRanges(at.number), at.first,
+                                        at.rows, from, index.add(k0, end)))
+      condition = index.both(condition, may);
   auto emit = [&] {
     Value seenBegin = isZero(seen.wholeBegin)
                           ? seen.wholeBegin
