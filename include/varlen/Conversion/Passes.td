@@ -104,8 +104,9 @@ def ConvertVarlenToCPU : Pass<"convert-varlen-to-cpu", "::mlir::ModuleOp"> {
     `Varlen_QueryTileOpInterface` under `merge`.
     Over sequences: reads, of numbers those of `varlen.rows`, `varlen.clear` before the
     blocks, writes with 0 for rows that are not in use, and one loop over blocks of
-    `kv_block` keys, with reads, `varlen.clear`, one `varlen.online_attn_grad kq`, of
-    which any gradients may be absent, and writes of dk and dv. All sums begin with a
+    `kv_block` keys, with reads, `varlen.clear`, one step without a state in orientation kq,
+    as `varlen.online_attn_grad`, of which any gradients may be absent, and
+    `varlen.online_attn_jvp_grad`, and writes of dk and dv. All sums begin with a
     fill of 0, those of keys at the block; those of queries go from block to block, with
     as many rows as `varlen.size` says.
     Over heads: one `varlen.sum_rows`, and nothing else.

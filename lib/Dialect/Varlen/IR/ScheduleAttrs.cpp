@@ -117,8 +117,6 @@ LogicalResult CPUScheduleAttr::verifyFits(Operation *operation) const {
   auto op = cast<AttentionOpInterface>(operation);
   if (failed(verifyHeads(op)))
     return failure();
-  if (op.isGradient() && op.isTangent())
-    return op->emitOpError("expected no gradients of tangents for ") << *this;
   if (getKv() != KVStorage::Pairs)
     return success();
   if (!op.getElementType().isBF16())

@@ -191,7 +191,7 @@ void OnlineMergeOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
 }
 
 //===----------------------------------------------------------------------===//
-// RowDotOp, OnlineStatisticsOp
+// RowDotOp, OnlineStatisticsOp, OnlineTangentStatisticsOp
 //===----------------------------------------------------------------------===//
 
 LogicalResult RowDotOp::verify() {
@@ -206,23 +206,30 @@ LogicalResult RowDotOp::verify() {
          << getResult().getType();
 }
 
+/// That lse, and what there is of `others`, are numbers of queries of one type.
+template <typename Op>
+static LogicalResult verifyStatistics(Op op, ArrayRef<NamedValue> others) {
+  Type type = op.getLse().getType();
+  if (failed(verifyElements(op, "lse", {{"lse", op.getLse()}}, {})))
+    return failure();
+  for (NamedValue tile : others)
+    if (tile.value && tile.value.getType() != type)
+      return op.emitOpError("expected ")
+             << tile.name << " of the type of lse, " << type << ", got "
+             << tile.value.getType();
+  if (llvm::is_contained(shaped(op.getLse()).getShape(), 1))
+    return success();
+  return op.emitOpError(
+             "expected a number for each query, R x 1 or 1 x R, got ")
+         << type;
+}
+
 unsigned OnlineStatisticsOp::getQueriesDim(Value tile) {
   return shaped(tile).getDimSize(0) == 1 ? 1 : 0;
 }
 
 LogicalResult OnlineStatisticsOp::verify() {
-  if (failed(verifyElements(*this, "lse", {{"lse", getLse()}}, {})))
-    return failure();
-  for (NamedValue tile :
-       {NamedValue{"dlse", getDlse()}, NamedValue{"a sink", getSink()}})
-    if (tile.value && tile.value.getType() != getLse().getType())
-      return emitOpError("expected ")
-             << tile.name << " of the type of lse, " << getLse().getType()
-             << ", got " << tile.value.getType();
-  if (llvm::is_contained(shaped(getLse()).getShape(), 1))
-    return success();
-  return emitOpError("expected a number for each query, R x 1 or 1 x R, got ")
-         << getLse().getType();
+  return verifyStatistics(*this, {{"dlse", getDlse()}, {"a sink", getSink()}});
 }
 
 LogicalResult
@@ -236,6 +243,35 @@ OnlineStatisticsOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
 void OnlineStatisticsOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getRowLse(), "lse");
   setName(getDelta(), "delta");
+  if (getSinkTerm())
+    setName(getSinkTerm(), "term");
+}
+
+unsigned OnlineTangentStatisticsOp::getQueriesDim(Value tile) {
+  return shaped(tile).getDimSize(0) == 1 ? 1 : 0;
+}
+
+LogicalResult OnlineTangentStatisticsOp::verify() {
+  if (getDots().empty())
+    return emitOpError("expected at least one of dots, got none");
+  if (getTsink() && !getSink())
+    return emitOpError("expected a sink beside a tsink");
+  SmallVector<NamedValue> others = {
+      {"dlse", getDlse()}, {"a sink", getSink()}, {"a tsink", getTsink()}};
+  for (Value dot : getDots())
+    others.push_back({"dots", dot});
+  return verifyStatistics(*this, others);
+}
+
+LogicalResult OnlineTangentStatisticsOp::inferReturnTypes(
+    MLIRContext *, std::optional<Location>,
+    OnlineTangentStatisticsOp::Adaptor adaptor, SmallVectorImpl<Type> &types) {
+  types.append(adaptor.getSink() ? 2 : 1, adaptor.getLse().getType());
+  return success();
+}
+
+void OnlineTangentStatisticsOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  setName(getTdelta(), "tdelta");
   if (getSinkTerm())
     setName(getSinkTerm(), "term");
 }

@@ -42,6 +42,12 @@ static void setInputsOf(Step step, const StepInputs &inputs) {
   step.getRowsMutable().assign(inputs.rows);
 }
 
+template <typename Step>
+static void setGradientInputsOf(Step step, const StepInputs &inputs) {
+  step.getDtablesMutable().assign(inputs.dtables);
+  step.getDrowsMutable().assign(inputs.drows);
+}
+
 StepOpInterface StepOpInterface::cloneOnTiles(OpBuilder &b, ValueRange operands,
                                               const StepInputs &inputs) {
   auto copy = cast<StepOpInterface>(b.clone(*getOperation()));
@@ -147,6 +153,14 @@ static SmallVector<BlockArgument> getWrtTables(Step op) {
   for (int64_t number : op.getWrtCaptures())
     if (number >= 0 && isTable(score, number))
       tables.push_back(score->getArgument(Captures + number));
+  return tables;
+}
+
+/// The tables that a score region looks up in, and those that have tangents.
+template <typename Step>
+static SmallVector<BlockArgument> getTablesAndTangents(Step op) {
+  SmallVector<BlockArgument> tables = getTableArguments(op.getScoreBody());
+  llvm::append_range(tables, getWrtTables(op));
   return tables;
 }
 
@@ -306,34 +320,51 @@ void OnlineAttnOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
 // OnlineAttnJVPOp
 //===----------------------------------------------------------------------===//
 
-LogicalResult OnlineAttnJVPOp::verify() {
-  if (failed(verifyStateStep(*this)))
-    return failure();
-  for (auto [tangent, of] :
-       {std::pair(NamedValue{"tq", getTq()}, NamedValue{"q", getQ()}),
-        std::pair(NamedValue{"tk", getTk()}, NamedValue{"k", getK()}),
-        std::pair(NamedValue{"tv", getTv()}, NamedValue{"v", getV()}),
-        std::pair(NamedValue{"tacc", getTacc()}, NamedValue{"acc", getAcc()}),
-        std::pair(NamedValue{"tl", getTl()}, NamedValue{"l", getL()})})
+/// That each tangent, the first of a pair, has the type of what it is one of.
+static LogicalResult
+verifyTangentTypes(Operation *op,
+                   ArrayRef<std::pair<NamedValue, NamedValue>> tangents) {
+  for (auto [tangent, of] : tangents)
     if (tangent.value.getType() != of.value.getType())
-      return emitOpError("expected ")
+      return op->emitOpError("expected ")
              << tangent.name << " of the type of " << of.name << ", "
              << of.value.getType() << ", got " << tangent.value.getType();
-  size_t ofTables = getWrtTables(*this).size();
-  if (failed(verifyCaptureNumbers(*this, getWrtCaptures(),
-                                  getCaptures().size() + getTables().size() -
-                                      ofTables)) ||
-      failed(verifyFactorCaptures(*this, getScoreBody(), getWrtCaptures())))
-    return failure();
-  if (getTcaptures().size() != getWrtCaptures().size() - ofTables)
-    return emitOpError("expected tcaptures for each of the ")
-           << getWrtCaptures().size() - ofTables
-           << " wrt_captures that are no tables, got " << getTcaptures().size();
-  for (Value tangent : getTcaptures())
-    if (tangent.getType() != getM().getType())
-      return emitOpError("expected tcaptures of the type of m, ")
-             << getM().getType() << ", got " << tangent.getType();
   return success();
+}
+
+/// The captures of `wrt_captures`, whose tangents are numbers like `statistic`
+/// or further tables.
+template <typename Step>
+static LogicalResult verifyTangentsOfCaptures(Step op, NamedValue statistic) {
+  size_t ofTables = getWrtTables(op).size();
+  if (failed(verifyCaptureNumbers(op, op.getWrtCaptures(),
+                                  op.getCaptures().size() +
+                                      op.getTables().size() - ofTables)) ||
+      failed(verifyFactorCaptures(op, op.getScoreBody(), op.getWrtCaptures())))
+    return failure();
+  size_t wanted = op.getWrtCaptures().size() - ofTables;
+  if (op.getTcaptures().size() != wanted)
+    return op.emitOpError("expected tcaptures for each of the ")
+           << wanted << " wrt_captures that are no tables, got "
+           << op.getTcaptures().size();
+  for (Value tangent : op.getTcaptures())
+    if (tangent.getType() != statistic.value.getType())
+      return op.emitOpError("expected tcaptures of the type of ")
+             << statistic.name << ", " << statistic.value.getType() << ", got "
+             << tangent.getType();
+  return success();
+}
+
+LogicalResult OnlineAttnJVPOp::verify() {
+  if (failed(verifyStateStep(*this)) ||
+      failed(
+          verifyTangentTypes(*this, {{{"tq", getTq()}, {"q", getQ()}},
+                                     {{"tk", getTk()}, {"k", getK()}},
+                                     {{"tv", getTv()}, {"v", getV()}},
+                                     {{"tacc", getTacc()}, {"acc", getAcc()}},
+                                     {{"tl", getTl()}, {"l", getL()}}})))
+    return failure();
+  return verifyTangentsOfCaptures(*this, {"m", getM()});
 }
 
 LogicalResult
@@ -369,9 +400,7 @@ std::optional<unsigned> OnlineAttnJVPOp::getDimOfQueries(OpOperand &) {
 }
 
 SmallVector<BlockArgument> OnlineAttnJVPOp::getTableArguments() {
-  SmallVector<BlockArgument> tables = varlen::getTableArguments(getScoreBody());
-  llvm::append_range(tables, getWrtTables(*this));
-  return tables;
+  return getTablesAndTangents(*this);
 }
 
 void OnlineAttnJVPOp::setInputs(const StepInputs &inputs) {
@@ -399,83 +428,110 @@ void OnlineAttnJVPOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
 // OnlineAttnGradOp
 //===----------------------------------------------------------------------===//
 
+/// The gradients of the captures of `wrt_captures`: of tables memory, and rows
+/// of it beside, of numbers tiles like `statistic`.
+template <typename Step>
+static LogicalResult verifyGradientsOfCaptures(Step op, NamedValue statistic,
+                                               int64_t queries) {
+  if (failed(verifyKeyLookups(op.getScoreBody(), op.getWrtCaptures())) ||
+      failed(verifyTables(op, "dtables", op.getDtables(), op.getDrows())))
+    return failure();
+  for (Value ofTable : op.getDrows())
+    if (failed(verifyRowStats(op, op.getOrientation(), {{"drows", ofTable}},
+                              queries)))
+      return failure();
+  size_t tables = op.getGradientTables().size();
+  if (op.getDtables().size() != tables)
+    return op.emitOpError("expected dtables for each of the ")
+           << tables << " tables of wrt_captures, got "
+           << op.getDtables().size();
+  size_t numbers = op.getWrtCaptures().size() - tables;
+  if (op.getDcaptures().size() != numbers)
+    return op.emitOpError("expected dcaptures for each of the ")
+           << numbers << " wrt_captures, got " << op.getDcaptures().size();
+  for (Value gradient : op.getDcaptures())
+    if (gradient.getType() != statistic.value.getType())
+      return op.emitOpError("expected dcaptures of the type of ")
+             << statistic.name << ", " << statistic.value.getType() << ", got "
+             << gradient.getType();
+  return success();
+}
+
+/// The rows, statistics, gradients and score of a step of gradients for the
+/// cotangent `dout`, and how many queries it has, or a failure.
+template <typename Step>
+static FailureOr<int64_t> verifyGradientStep(Step op, NamedValue dout,
+                                             ArrayRef<NamedValue> statistics) {
+  SmallVector<NamedValue> computed(statistics);
+  for (NamedValue tile :
+       {NamedValue{"dq", op.getDq()}, NamedValue{"dk", op.getDk()},
+        NamedValue{"dv", op.getDv()}})
+    if (tile.value)
+      computed.push_back(tile);
+  std::string names;
+  for (NamedValue statistic : statistics)
+    names += statistic.name.str() +
+             (statistic.name == statistics.back().name ? "" : ", ");
+  if (failed(verifyLimits(op)) ||
+      failed(verifyElements(
+          op, names + " and the gradients", computed,
+          {{"q", op.getQ()}, {"k", op.getK()}, {"v", op.getV()}, dout})) ||
+      failed(verifySameElement(op, {"q", op.getQ()}, {"k", op.getK()})) ||
+      failed(verifySameElement(op, {"v", op.getV()}, dout)))
+    return failure();
+
+  Orientation orientation = op.getOrientation();
+  SmallVector<std::pair<Value, unsigned>> ofQueries = {
+      {op.getQ(), 0}, {dout.value, 0}, {op.getDq(), 0}};
+  for (NamedValue statistic : statistics)
+    ofQueries.push_back({statistic.value, getQueriesDim(orientation)});
+  int64_t queries = getCommonExtentAt(ofQueries);
+  int64_t keys = getCommonExtentAt(
+      {{op.getK(), 0}, {op.getV(), 0}, {op.getDk(), 0}, {op.getDv(), 0}});
+  int64_t headDim = getCommonExtentAt(
+      {{op.getK(), 1}, {op.getQ(), 1}, {op.getDq(), 1}, {op.getDk(), 1}});
+  int64_t valueHeadDim =
+      getCommonExtentAt({{op.getV(), 1}, {dout.value, 1}, {op.getDv(), 1}});
+  auto check = [&](NamedValue tile, StringRef meaning,
+                   ArrayRef<int64_t> shape) {
+    return verifyTile(op, orientation, tile, meaning, shape);
+  };
+  for (NamedValue tile :
+       {NamedValue{"q", op.getQ()}, NamedValue{"dq", op.getDq()}})
+    if (failed(check(tile, "queries x head_dim", {queries, headDim})))
+      return failure();
+  for (NamedValue tile :
+       {NamedValue{"k", op.getK()}, NamedValue{"dk", op.getDk()}})
+    if (failed(check(tile, "keys x head_dim", {keys, headDim})))
+      return failure();
+  for (NamedValue tile :
+       {NamedValue{"v", op.getV()}, NamedValue{"dv", op.getDv()}})
+    if (failed(check(tile, "keys x value head_dim", {keys, valueHeadDim})))
+      return failure();
+  SmallVector<NamedValue> numbers(statistics);
+  numbers.append({{"lo", op.getLo()}, {"hi", op.getHi()}});
+  if (failed(
+          check(dout, "queries x value head_dim", {queries, valueHeadDim})) ||
+      failed(verifyRowStats(op, orientation, numbers, queries)) ||
+      failed(verifyScoreOf(op, queries)) ||
+      failed(verifyScale(op, op.getScale())))
+    return failure();
+  return queries;
+}
+
 LogicalResult OnlineAttnGradOp::verify() {
   if (!getDq() && !getDk() && !getDv() && getDcaptures().empty() &&
       getDtables().empty())
     return emitOpError("expected at least one of dq, dk and dv, got none");
-  SmallVector<NamedValue> states = {{"lse", getLse()}, {"delta", getDelta()}};
-  for (NamedValue tile : {NamedValue{"dq", getDq()}, NamedValue{"dk", getDk()},
-                          NamedValue{"dv", getDv()}})
-    if (tile.value)
-      states.push_back(tile);
-  if (failed(verifyLimits(*this)) ||
-      failed(verifyElements(*this, "lse, delta and the gradients", states,
-                            {{"q", getQ()},
-                             {"k", getK()},
-                             {"v", getV()},
-                             {"dout", getDout()}})) ||
-      failed(verifySameElement(*this, {"q", getQ()}, {"k", getK()})) ||
-      failed(verifySameElement(*this, {"v", getV()}, {"dout", getDout()})))
-    return failure();
-
-  Orientation orientation = getOrientation();
-  unsigned dim = getQueriesDim(orientation);
-  int64_t queries = getCommonExtentAt({{getQ(), 0},
-                                       {getDout(), 0},
-                                       {getDq(), 0},
-                                       {getLse(), dim},
-                                       {getDelta(), dim}});
-  int64_t keys =
-      getCommonExtentAt({{getK(), 0}, {getV(), 0}, {getDk(), 0}, {getDv(), 0}});
-  int64_t headDim =
-      getCommonExtentAt({{getK(), 1}, {getQ(), 1}, {getDq(), 1}, {getDk(), 1}});
-  int64_t valueHeadDim =
-      getCommonExtentAt({{getV(), 1}, {getDout(), 1}, {getDv(), 1}});
-  auto check = [&](NamedValue tile, StringRef meaning,
-                   ArrayRef<int64_t> shape) {
-    return verifyTile(*this, orientation, tile, meaning, shape);
-  };
-  for (NamedValue tile : {NamedValue{"q", getQ()}, NamedValue{"dq", getDq()}})
-    if (failed(check(tile, "queries x head_dim", {queries, headDim})))
-      return failure();
-  for (NamedValue tile : {NamedValue{"k", getK()}, NamedValue{"dk", getDk()}})
-    if (failed(check(tile, "keys x head_dim", {keys, headDim})))
-      return failure();
-  for (NamedValue tile : {NamedValue{"v", getV()}, NamedValue{"dv", getDv()}})
-    if (failed(check(tile, "keys x value head_dim", {keys, valueHeadDim})))
-      return failure();
-  if (failed(check({"dout", getDout()}, "queries x value head_dim",
-                   {queries, valueHeadDim})) ||
-      failed(verifyRowStats(*this, orientation,
-                            {{"lse", getLse()},
-                             {"delta", getDelta()},
-                             {"lo", getLo()},
-                             {"hi", getHi()}},
-                            queries)) ||
-      failed(verifyScoreOf(*this, queries)) ||
+  NamedValue lse{"lse", getLse()};
+  FailureOr<int64_t> queries = verifyGradientStep(*this, {"dout", getDout()},
+                                                  {lse, {"delta", getDelta()}});
+  if (failed(queries) ||
       failed(verifyCaptureNumbers(*this, getWrtCaptures(),
                                   getCaptures().size() + getTables().size())) ||
-      failed(verifyKeyLookups(getScoreBody(), getWrtCaptures())) ||
-      failed(verifyFactorCaptures(*this, getScoreBody(), getWrtCaptures())) ||
-      failed(verifyTables(*this, "dtables", getDtables(), getDrows())))
+      failed(verifyFactorCaptures(*this, getScoreBody(), getWrtCaptures())))
     return failure();
-  for (Value ofTable : getDrows())
-    if (failed(
-            verifyRowStats(*this, orientation, {{"drows", ofTable}}, queries)))
-      return failure();
-  size_t tables = getGradientTables().size();
-  if (getDtables().size() != tables)
-    return emitOpError("expected dtables for each of the ")
-           << tables << " tables of wrt_captures, got " << getDtables().size();
-  if (getDcaptures().size() != getWrtCaptures().size() - tables)
-    return emitOpError("expected dcaptures for each of the ")
-           << getWrtCaptures().size() - tables << " wrt_captures, got "
-           << getDcaptures().size();
-  for (Value gradient : getDcaptures())
-    if (gradient.getType() != getLse().getType())
-      return emitOpError("expected dcaptures of the type of lse, ")
-             << getLse().getType() << ", got " << gradient.getType();
-  return verifyScale(*this, getScale());
+  return verifyGradientsOfCaptures(*this, lse, *queries);
 }
 
 LogicalResult
@@ -536,8 +592,7 @@ std::optional<unsigned> OnlineAttnGradOp::getDimOfQueries(OpOperand &init) {
 
 void OnlineAttnGradOp::setInputs(const StepInputs &inputs) {
   setInputsOf(*this, inputs);
-  getDtablesMutable().assign(inputs.dtables);
-  getDrowsMutable().assign(inputs.drows);
+  setGradientInputsOf(*this, inputs);
 }
 
 SmallVector<Value> OnlineAttnGradOp::getTableGradients() {
@@ -554,6 +609,98 @@ void OnlineAttnGradOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
         std::pair(getDvOut(), "dv")})
     if (result)
       setName(result, name);
+  for (Value result : getDcapturesOut())
+    setName(result, "dcapture");
+}
+
+//===----------------------------------------------------------------------===//
+// OnlineAttnJVPGradOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult OnlineAttnJVPGradOp::verify() {
+  NamedValue lse{"lse", getLse()}, dtout{"dtout", getDtout()};
+  FailureOr<int64_t> queries = verifyGradientStep(*this, dtout,
+                                                  {lse,
+                                                   {"delta", getDelta()},
+                                                   {"tlse", getTlse()},
+                                                   {"tdelta", getTdelta()}});
+  if (failed(queries))
+    return failure();
+  SmallVector<std::pair<NamedValue, NamedValue>> tangents = {
+      {{"tq", getTq()}, {"q", getQ()}},
+      {{"tk", getTk()}, {"k", getK()}},
+      {{"tv", getTv()}, {"v", getV()}}};
+  if (getDout())
+    tangents.push_back({{"dout", getDout()}, dtout});
+  if (failed(verifyTangentTypes(*this, tangents)) ||
+      failed(verifyTangentsOfCaptures(*this, lse)))
+    return failure();
+  return verifyGradientsOfCaptures(*this, lse, *queries);
+}
+
+LogicalResult
+OnlineAttnJVPGradOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                      OnlineAttnJVPGradOp::Adaptor adaptor,
+                                      SmallVectorImpl<Type> &types) {
+  for (Value init : {adaptor.getDq(), adaptor.getDk(), adaptor.getDv()})
+    types.push_back(init.getType());
+  llvm::append_range(types, adaptor.getDcaptures().getTypes());
+  return success();
+}
+
+MutableOperandRange OnlineAttnJVPGradOp::getDpsInitsMutable() {
+  // The gradients are the last operands.
+  unsigned count = getNumResults();
+  return MutableOperandRange(*this, getNumOperands() - count, count);
+}
+
+SmallVector<StepFactor> OnlineAttnJVPGradOp::getFactors() {
+  // Each sums over columns, and all but the values over rows, too.
+  SmallVector<StepFactor> factors = {
+      {"q", &getQMutable(), true, true, true},
+      {"tq", &getTqMutable(), true, true, true},
+      {"dtout", &getDtoutMutable(), true, true, true}};
+  if (getDout())
+    factors.push_back({"dout", &getDoutMutable()[0], true, true, true});
+  factors.append({{"k", &getKMutable(), false, true, true},
+                  {"tk", &getTkMutable(), false, true, true},
+                  {"v", &getVMutable(), false, true, /*alongRows=*/false},
+                  {"tv", &getTvMutable(), false, true, /*alongRows=*/false}});
+  return factors;
+}
+
+FloatType OnlineAttnJVPGradOp::getComputeType() {
+  return cast<FloatType>(elementOf(getLse()));
+}
+
+std::optional<unsigned> OnlineAttnJVPGradOp::getDimOfQueries(OpOperand &init) {
+  if (&init == &getDkMutable() || &init == &getDvMutable())
+    return std::nullopt;
+  // Rows of dq are queries in either orientation.
+  return &init == &getDqMutable() ? 0 : varlen::getQueriesDim(getOrientation());
+}
+
+SmallVector<BlockArgument> OnlineAttnJVPGradOp::getTableArguments() {
+  return getTablesAndTangents(*this);
+}
+
+void OnlineAttnJVPGradOp::setInputs(const StepInputs &inputs) {
+  setInputsOf(*this, inputs);
+  setGradientInputsOf(*this, inputs);
+}
+
+SmallVector<Value> OnlineAttnJVPGradOp::getTableGradients() {
+  return llvm::to_vector_of<Value>(getDtables());
+}
+
+SmallVector<BlockArgument> OnlineAttnJVPGradOp::getGradientTables() {
+  return getWrtTables(*this);
+}
+
+void OnlineAttnJVPGradOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  setName(getDqOut(), "dq");
+  setName(getDkOut(), "dk");
+  setName(getDvOut(), "dv");
   for (Value result : getDcapturesOut())
     setName(result, "dcapture");
 }

@@ -98,8 +98,7 @@ static LogicalResult verifySchedule(Operation *op, NamedAttribute attr) {
 }
 
 static LogicalResult verifyExp2Degree(Operation *op, NamedAttribute attr) {
-  if (!isa<math::Exp2Op, WeightOp, AttentionOpInterface, OnlineAttnOp,
-           OnlineAttnGradOp, OnlineAttnJVPOp>(op))
+  if (!isa<math::Exp2Op, WeightOp, AttentionOpInterface, StepOpInterface>(op))
     return op->emitOpError("has no exponentials that ")
            << attr.getName().getValue() << " could be for";
   auto degree = dyn_cast<IntegerAttr>(attr.getValue());

@@ -30,11 +30,6 @@ OnlineAttnJVPBuilder::scoreTiles(OnlineAttnJVPOp at, const Tiles &products) {
   Block *region = at.getScoreBody();
   if (!changesScores(region) && !getVisible(region))
     return products;
-  // The numbers of the captures that are tables and have tangents.
-  SmallVector<int64_t> tables;
-  for (int64_t number : at.getWrtCaptures())
-    if (isTable(region, number))
-      tables.push_back(number);
   SmallVector<Value> more = {products.tangent};
   llvm::append_range(more, at.getTcaptures());
   SmallVector<Value> inits = {empty(products.own, compute),
@@ -43,25 +38,14 @@ OnlineAttnJVPBuilder::scoreTiles(OnlineAttnJVPOp at, const Tiles &products) {
       at, products.own, more, inits,
       [&](ImplicitLocOpBuilder &inner, const ScorePoint &point, ValueRange more,
           TableLookup lookup) {
-        SmallVector<Value> tangents(point.arguments.size());
-        tangents[Score] = more.front();
-        ValueRange ofNumbers = more.drop_front();
-        for (int64_t number : at.getWrtCaptures()) {
-          if (isTable(region, number))
-            continue;
-          tangents[Captures + number] = ofNumbers.front();
-          ofNumbers = ofNumbers.drop_front();
-        }
-        auto lookupTangent = [&](OpBuilder &n, Location loc, unsigned capture,
-                                 Value index) -> Value {
-          auto *table = llvm::find(tables, capture);
-          return table == tables.end()
-                     ? Value()
-                     : lookup(n, loc, table - tables.begin(), index);
-        };
         Value score = emitScore(inner, region, point);
-        Value tangent = emitScoreJVP(inner, inner.getLoc(), region, point,
-                                     {tangents, lookupTangent});
+        Value tangent =
+            withTangents(region, at.getWrtCaptures(), point, more, lookup,
+                         [&](const ScorePoint &tangents) {
+                           return SmallVector<Value>{emitScoreJVP(
+                               inner, inner.getLoc(), region, point, tangents)};
+                         })
+                .front();
         return SmallVector<Value>{
             unlessHidden(inner, region, point, score, -kInfinity).front(),
             unlessHidden(inner, region, point, tangent, 0.0).front()};

@@ -202,7 +202,7 @@ void RoleEmitter::emit(const Role &role) {
     case RoleKind::Out:
       return emitOut(role.shape);
     case RoleKind::Statistics:
-      return emitStatistics(grad, role.shape);
+      return emitStatistics(role.shape);
     case RoleKind::QueryGrad:
       return emitQueryGrad(grad, role.shape);
     case RoleKind::KeyGrad:
@@ -212,7 +212,7 @@ void RoleEmitter::emit(const Role &role) {
     case RoleKind::KeyValueGrad:
       return emitKeyGrad(grad, role.shape, /*ofKeys=*/true, /*ofValues=*/true);
     case RoleKind::SequenceGrad:
-      return emitSequenceGrad(grad, role.shape);
+      return emitSequenceGrad(role.shape);
     }
     llvm_unreachable("unknown kind of role");
   };
@@ -220,8 +220,8 @@ void RoleEmitter::emit(const Role &role) {
 }
 
 void RoleEmitter::finish() {
-  if (auto grad = dyn_cast<AttnGradOp>(op.getOperation()))
-    emitHeadGrads(grad);
+  if (op.isGradient())
+    emitHeadGrads();
   SmallVector<Value> all = {statistics, sinkTerms};
   llvm::append_range(all, captureTerms);
   for (Value scratch : all)
@@ -237,6 +237,22 @@ SmallVector<Value> RoleEmitter::getCaptures(bool areTables) {
     if (isTable(op.getScoreBody(), number) == areTables)
       captures.push_back(capture);
   return captures;
+}
+
+SmallVector<Value> RoleEmitter::getTangents(bool areTables) {
+  SmallVector<Value> tangents;
+  if (op.isTangent())
+    for (auto [number, tangent] :
+         llvm::zip_equal(op.getWrtCaptures(), op.getTangents().captures))
+      if (isTable(op.getScoreBody(), number) == areTables)
+        tangents.push_back(tangent);
+  return tangents;
+}
+
+SmallVector<Value> RoleEmitter::getTablesAndTangents() {
+  SmallVector<Value> tables = getTables();
+  llvm::append_range(tables, getTangents(/*areTables=*/true));
+  return tables;
 }
 
 //===----------------------------------------------------------------------===//
@@ -272,17 +288,12 @@ OnlineAttnJVPOp RoleEmitter::emitTangentStep(
   };
   Value k = ofKeys(op.getK()), v = ofKeys(op.getV());
   Value tk = ofKeys(jvp.getTk()), tv = ofKeys(jvp.getTv());
-  SmallVector<Value> tables = getTables();
-  for (auto [number, tangent] :
-       llvm::zip_equal(op.getWrtCaptures(), jvp.getTcaptures()))
-    if (isTable(op.getScoreBody(), number))
-      tables.push_back(tangent);
   return addScore(OnlineAttnJVPOp::create(
       b, q, k, v, tq, tk, tv, /*lo=*/Value(), /*hi=*/Value(), /*k0=*/Value(),
       /*seen_begin=*/Value(), /*seen_end=*/Value(), queries, keys,
-      /*position=*/Value(), /*first_key=*/Value(), captures, tables,
-      /*rows=*/ValueRange(), tcaptures, state[0], state[1], state[2], state[3],
-      state[4], scaleAttr(),
+      /*position=*/Value(), /*first_key=*/Value(), captures,
+      getTablesAndTangents(), /*rows=*/ValueRange(), tcaptures, state[0],
+      state[1], state[2], state[3], state[4], scaleAttr(),
       OrientationAttr::get(b.getContext(), shape.orientation),
       b.getDenseI64ArrayAttr(op.getWrtCaptures()), getNumScores()));
 }
@@ -310,11 +321,8 @@ ForTilesOp RoleEmitter::emitOut(const RoleShape &shape) {
   SmallVector<Value> captures, tcaptures;
   for (Value capture : getNumbers())
     captures.push_back(read(capture, t, row));
-  if (jvp)
-    for (auto [number, tangent] :
-         llvm::zip_equal(op.getWrtCaptures(), jvp.getTcaptures()))
-      if (!isTable(op.getScoreBody(), number))
-        tcaptures.push_back(read(tangent, t, row));
+  for (Value tangent : getNumberTangents())
+    tcaptures.push_back(read(tangent, t, row));
   auto blocks = emitBlocks(
       t, tileType(Axis::Keys, shape.block), init.getResults(),
       [&](Value block, ValueRange state) -> ValueRange {

@@ -44,10 +44,10 @@ private:
                                   ValueRange captures, ValueRange tcaptures,
                                   ValueRange state);
 
-  /// lse, delta and the captures of every query, and what it subtracts from
-  /// dsink, in scratch that the other gradients read, with lse as steps on
-  /// tiles of `shape.factor` want it.
-  ForTilesOp emitStatistics(AttnGradOp grad, const RoleShape &shape);
+  /// lse, delta, of second derivatives tlse and tdelta, and the captures of
+  /// every query, and what it subtracts from dsink, in scratch that the other
+  /// gradients read, with lse as steps on tiles of `shape.factor` want it.
+  ForTilesOp emitStatistics(const RoleShape &shape);
   /// dq, and the gradients of captures but for tables of keys: a tile of
   /// queries visits the keys that it sees.
   ForTilesOp emitQueryGrad(AttnGradOp grad, const RoleShape &shape);
@@ -56,11 +56,12 @@ private:
   ForTilesOp emitKeyGrad(AttnGradOp grad, const RoleShape &shape, bool ofKeys,
                          bool ofValues);
   /// All of them, of a sequence: its keys block by block, with dq of all its
-  /// pairs, which are padded to whole multiples of `shape.tile`. Five products.
-  ForTilesOp emitSequenceGrad(AttnGradOp grad, const RoleShape &shape);
+  /// pairs, which are padded to whole multiples of `shape.tile`. Five products;
+  /// the gradients of tangents have ten, with a dout twelve.
+  ForTilesOp emitSequenceGrad(const RoleShape &shape);
   /// dsink, and the gradients of captures of a number or a table row for each
   /// head: a head sums what its rows left.
-  void emitHeadGrads(AttnGradOp grad);
+  void emitHeadGrads();
   /// A loop in whose body the builder is, until the guard ends.
   ForTilesOp beginTiles(StringRef name, Axis axis, int64_t size);
   ForBlocksOp emitBlocks(Value tile, TileType block, ValueRange inits,
@@ -86,9 +87,20 @@ private:
   SmallVector<Value> getNumbers() { return getCaptures(/*areTables=*/false); }
   SmallVector<Value> getTables() { return getCaptures(/*areTables=*/true); }
   SmallVector<Value> getCaptures(bool areTables);
-  /// lse, delta and the captures of the rows of `tile`, but for tables.
+  /// The tangents of those that are numbers, if the operation reads tangents,
+  /// and the tables with the tangents of some behind them.
+  SmallVector<Value> getNumberTangents() {
+    return getTangents(/*areTables=*/false);
+  }
+  SmallVector<Value> getTablesAndTangents();
+  SmallVector<Value> getTangents(bool areTables);
+  /// How many numbers of a row the role of statistics leaves: lse, delta, of
+  /// second derivatives tlse and tdelta, captures but for tables, and tangents
+  /// of these.
+  unsigned getNumStatistics();
+  /// These, of the rows of `tile`.
   ValueRange readStatistics(Value tile, RankedTensorType type) {
-    SmallVector<Type> types(2 + getNumbers().size(), type);
+    SmallVector<Type> types(getNumStatistics(), type);
     return ReadOp::create(b, types, statistics, tile, DenseF64ArrayAttr())
         .getResults();
   }
@@ -101,10 +113,10 @@ private:
   void clearTables(bool areOfKeys, Value tile);
   /// Writes the gradients of captures of each row, and leaves what rows take
   /// off those of heads.
-  void writeCaptures(AttnGradOp grad, ValueRange gradients, Value tile);
+  void writeCaptures(ValueRange gradients, Value tile);
   /// Where rows leave the gradients of tables: in those of queries, or in
   /// scratch for those of heads.
-  void allocateTableRows(AttnGradOp grad);
+  void allocateTableRows();
   void emitHeadSum(StringRef name, Value rows, Value gradient, bool isNegated);
   unsigned getNumScores() { return op.getScoreBody() ? 1 : 0; }
   /// Gives `step` the score of the attention, of products if it changes scores.
@@ -130,6 +142,20 @@ private:
                                 Value v, Value dout, ValueRange statistic,
                                 Value queries, Value keys,
                                 const StepCaptures &wrt, const GradSums &sums);
+  /// The rows that a step of second derivatives reads: `dout` is the cotangent
+  /// of tout, and `tdout`, which may be null, that of out.
+  struct QueryRows {
+    Value q, dout, tq, tdout;
+  };
+  struct KeyRows {
+    Value k, v, tk, tv;
+  };
+  OnlineAttnJVPGradOp emitTangentGradStep(const RoleShape &shape,
+                                          const QueryRows &ofQueries,
+                                          const KeyRows &ofKeys,
+                                          ValueRange statistic, Value queries,
+                                          Value keys, const StepCaptures &wrt,
+                                          const GradSums &sums);
   FloatAttr scaleAttr() { return b.getF64FloatAttr(scale); }
 
   AttentionOpInterface op;

@@ -22,27 +22,31 @@ using namespace mlir::varlen;
 //===----------------------------------------------------------------------===//
 
 /// The gradients of captures, in the order of `wrt_captures`.
-static SmallVector<Value> getCaptureGradients(AttnGradOp grad) {
-  SmallVector<ShapedByInputs> results = grad.getShapedResults();
+static SmallVector<Value> getCaptureGradients(AttentionOpInterface op) {
+  SmallVector<ShapedByInputs> results = op.getShapedResults();
   return llvm::map_to_vector(
-      ArrayRef(results).take_back(grad.getWrtCaptures().size()),
+      ArrayRef(results).take_back(op.getWrtCaptures().size()),
       [](const ShapedByInputs &result) { return result.value; });
 }
 
-ForTilesOp RoleEmitter::emitStatistics(AttnGradOp grad,
-                                       const RoleShape &shape) {
+unsigned RoleEmitter::getNumStatistics() {
+  return (op.isTangent() ? 4 : 2) + getNumbers().size() +
+         getNumberTangents().size();
+}
+
+ForTilesOp RoleEmitter::emitStatistics(const RoleShape &shape) {
   auto scratch = [&](int64_t columns) {
     return RowsOp::create(b, RowsType::get(b.getContext(), columns, compute),
                           batch);
   };
-  statistics = scratch(2 + getNumbers().size());
+  statistics = scratch(getNumStatistics());
   if (op.getSink())
     sinkTerms = scratch(1);
   for (int64_t number : op.getWrtCaptures()) {
     auto type = cast<ShapedType>(op.getCaptures()[number].getType());
     captureTerms.push_back(type.getRank() == 1 ? scratch(1) : Value());
   }
-  allocateTableRows(grad);
+  allocateTableRows();
   natural = shape.factor == compute ? b.getUnitAttr() : UnitAttr();
   OpBuilder::InsertionGuard guard(b);
   auto loop = beginTiles("delta", Axis::Queries, shape.tile);
@@ -51,25 +55,52 @@ ForTilesOp RoleEmitter::emitStatistics(AttnGradOp grad,
   // As they are in memory: no product of tiles takes them.
   RoleShape stored = shape;
   stored.factor = op.getElementType();
-  Value dout = readRows(grad.getDout(), t, shape.tile, stored);
-  Value out = readRows(grad.getOut(), t, shape.tile, stored);
-  Value lse = read(grad.getLse(), t, row);
-  Value dlse = grad.getDlse() ? read(grad.getDlse(), t, row) : Value();
-  Value sink = op.getSink() ? read(op.getSink(), t, row) : Value();
+  auto readNumbers = [&](Value memory) {
+    return memory ? read(memory, t, row) : Value();
+  };
+  auto readStored = [&](Value memory) {
+    return readRows(memory, t, shape.tile, stored);
+  };
+  auto jvpGrad = dyn_cast<AttnJVPGradOp>(op.getOperation());
+  auto grad = dyn_cast<AttnGradOp>(op.getOperation());
+  OutAndLse of = getOutAndLse(op);
+  Value dout = readStored(jvpGrad ? jvpGrad.getDtout() : grad.getDout());
+  Value out = readStored(of.out);
+  Value lse = readNumbers(of.lse);
+  Value dlse = readNumbers(jvpGrad ? jvpGrad.getDtlse() : grad.getDlse());
+  Value sink = readNumbers(op.getSink());
   Value dot = RowDotOp::create(b, row, dout, out);
-  auto values = OnlineStatisticsOp::create(b, dot, lse, dlse, sink, natural);
+  // With tangents the term of the sink is another one.
+  auto values = OnlineStatisticsOp::create(b, dot, lse, dlse,
+                                           jvpGrad ? Value() : sink, natural);
+  Value term = values.getSinkTerm();
   // Rows that are not in use have no probability: one infinity alone would make
   // 0 * inf of the products with delta.
   SmallVector<Value> written = {values.getRowLse(), values.getDelta()};
-  SmallVector<double> otherwise = {std::numeric_limits<double>::infinity(),
-                                   0.0};
-  for (Value capture : getNumbers()) {
-    written.push_back(read(capture, t, row));
-    otherwise.push_back(0.0);
+  SmallVector<double> otherwise = {std::numeric_limits<double>::infinity()};
+  if (jvpGrad) {
+    SmallVector<Value> dots = {
+        RowDotOp::create(b, row, dout, readStored(jvpGrad.getTout()))};
+    if (jvpGrad.getDout())
+      dots.push_back(
+          RowDotOp::create(b, row, readStored(jvpGrad.getDout()), out));
+    Value tlse = readNumbers(jvpGrad.getTlse());
+    Value tdlse = readNumbers(jvpGrad.getDlse());
+    Value tsink = readNumbers(jvpGrad.getTsink());
+    auto tangents =
+        OnlineTangentStatisticsOp::create(b, dots, lse, values.getDelta(), tlse,
+                                          tdlse, sink, tsink, natural);
+    written.append({tlse, tangents.getTdelta()});
+    term = tangents.getSinkTerm();
   }
+  for (Value capture : getNumbers())
+    written.push_back(readNumbers(capture));
+  for (Value tangent : getNumberTangents())
+    written.push_back(readNumbers(tangent));
+  otherwise.append(written.size() - 1, 0.0);
   write(written, statistics, t, otherwise);
   if (sink)
-    write(values.getSinkTerm(), sinkTerms, t, 0.0);
+    write(term, sinkTerms, t, 0.0);
   return loop;
 }
 
@@ -112,7 +143,7 @@ ForTilesOp RoleEmitter::emitQueryGrad(AttnGradOp grad, const RoleShape &shape) {
             .getResults();
       });
   write(blocks.getResult(0), grad.getDq(), t, 0.0, /*isScaled=*/true);
-  writeCaptures(grad, blocks.getResults().drop_front(), t);
+  writeCaptures(blocks.getResults().drop_front(), t);
   return loop;
 }
 
@@ -161,46 +192,91 @@ ForTilesOp RoleEmitter::emitKeyGrad(AttnGradOp grad, const RoleShape &shape,
   return loop;
 }
 
-ForTilesOp RoleEmitter::emitSequenceGrad(AttnGradOp grad,
-                                         const RoleShape &shape) {
+OnlineAttnJVPGradOp RoleEmitter::emitTangentGradStep(
+    const RoleShape &shape, const QueryRows &ofQueries, const KeyRows &ofKeys,
+    ValueRange statistic, Value queries, Value keys, const StepCaptures &wrt,
+    const GradSums &sums) {
+  ValueRange numbers = statistic.drop_front(4);
+  size_t numCaptures = getNumbers().size();
+  return addScore(OnlineAttnJVPGradOp::create(
+      b, ofQueries.q, ofKeys.k, ofKeys.v, ofQueries.tq, ofKeys.tk, ofKeys.tv,
+      ofQueries.dout, ofQueries.tdout, statistic[0], statistic[1], statistic[2],
+      statistic[3], /*lo=*/Value(), /*hi=*/Value(), /*k0=*/Value(),
+      /*seen_begin=*/Value(), /*seen_end=*/Value(), queries, keys,
+      /*position=*/Value(), /*first_key=*/Value(),
+      /*captures=*/numbers.take_front(numCaptures), getTablesAndTangents(),
+      /*rows=*/ValueRange(), /*tcaptures=*/numbers.drop_front(numCaptures),
+      wrt.tableRows, /*drows=*/ValueRange(), sums.dq, sums.dk, sums.dv,
+      sums.dcaptures, scaleAttr(),
+      OrientationAttr::get(b.getContext(), shape.orientation), natural,
+      wrt.numbers, getNumScores()));
+}
+
+ForTilesOp RoleEmitter::emitSequenceGrad(const RoleShape &shape) {
   constexpr int64_t all = ShapedType::kDynamic;
   OpBuilder::InsertionGuard guard(b);
+  auto jvpGrad = dyn_cast<AttnJVPGradOp>(op.getOperation());
   auto loop = beginTiles("dqkv", Axis::Sequences, all);
   Value t = loop.getTile();
   RankedTensorType rows = rowsOf(op.getQ(), all, shape);
   RankedTensorType keys = rowsOf(op.getK(), shape.block, shape);
   RankedTensorType values = rowsOf(op.getV(), shape.block, shape);
   RankedTensorType row = statisticOf(all, shape.orientation);
-  Value q = read(op.getQ(), t, rows);
-  Value dout = readRows(grad.getDout(), t, all, shape);
+  auto ofQueries = [&](Value memory) {
+    return memory ? readRows(memory, t, all, shape) : Value();
+  };
+  QueryRows own;
+  own.q = ofQueries(op.getQ());
+  if (jvpGrad) {
+    own.tq = ofQueries(jvpGrad.getTq());
+    own.dout = ofQueries(jvpGrad.getDtout());
+    own.tdout = ofQueries(jvpGrad.getDout());
+  } else {
+    own.dout = ofQueries(cast<AttnGradOp>(op.getOperation()).getDout());
+  }
   ValueRange statistic = readStatistics(t, row);
   Value size =
       SizeOp::create(b, b.getIndexType(), t, b.getI64IntegerAttr(shape.tile));
   SmallVector<Value> inits = {fill(rows.getShape(), 0.0, size)};
   llvm::append_range(inits, zeroCaptures(t, row, size));
   StepCaptures wrt = getStepCaptures(Wrt::All);
+  SmallVector<Value> gradients = op.getDestinations();
   // dk and dv are results of the step between those that go on.
   SmallVector<Value> carried;
   auto blocks = emitBlocks(
       t, tileType(Axis::Keys, shape.block), inits,
       [&](Value block, ValueRange sums) -> ValueRange {
-        Value k = read(op.getK(), block, keys);
-        Value v = read(op.getV(), block, values);
+        auto ofKeys = [&](Value memory) {
+          return readRows(memory, block, shape.block, shape);
+        };
+        KeyRows other;
+        other.k = ofKeys(op.getK());
+        other.v = ofKeys(op.getV());
+        if (jvpGrad) {
+          other.tk = ofKeys(jvpGrad.getTk());
+          other.tv = ofKeys(jvpGrad.getTv());
+        }
         clearTables(/*areOfKeys=*/true, block);
-        OnlineAttnGradOp step =
-            emitGradStep(shape, q, k, v, dout, statistic, t, block, wrt,
-                         {/*dq=*/sums[0],
+        GradSums added = {/*dq=*/sums[0],
                           /*dk=*/fill(keys.getShape(), 0.0),
                           /*dv=*/fill(values.getShape(), 0.0),
-                          /*dcaptures=*/sums.drop_front()});
-        write(step.getDkOut(), grad.getDk(), block, 0.0, /*isScaled=*/true);
-        write(step.getDvOut(), grad.getDv(), block, 0.0);
-        carried = {step.getDqOut()};
-        llvm::append_range(carried, step.getDcapturesOut());
+                          /*dcaptures=*/sums.drop_front()};
+        Operation *step = nullptr;
+        if (jvpGrad)
+          step = emitTangentGradStep(shape, own, other, statistic, t, block,
+                                     wrt, added);
+        else
+          step = emitGradStep(shape, own.q, other.k, other.v, own.dout,
+                              statistic, t, block, wrt, added);
+        // dq, dk, dv and the sums of captures.
+        write(step->getResult(1), gradients[1], block, 0.0, /*isScaled=*/true);
+        write(step->getResult(2), gradients[2], block, 0.0);
+        carried = {step->getResult(0)};
+        llvm::append_range(carried, step->getResults().drop_front(3));
         return carried;
       });
-  write(blocks.getResult(0), grad.getDq(), t, 0.0, /*isScaled=*/true);
-  writeCaptures(grad, blocks.getResults().drop_front(), t);
+  write(blocks.getResult(0), gradients[0], t, 0.0, /*isScaled=*/true);
+  writeCaptures(blocks.getResults().drop_front(), t);
   return loop;
 }
 
@@ -215,12 +291,14 @@ void RoleEmitter::emitHeadSum(StringRef name, Value rows, Value gradient,
   SumRowsOp::create(b, rows, gradient, loop.getTile(), isNegated);
 }
 
-void RoleEmitter::emitHeadGrads(AttnGradOp grad) {
+void RoleEmitter::emitHeadGrads() {
+  // Behind dq, dk and dv.
   if (op.getSink())
-    emitHeadSum("dsink", sinkTerms, grad.getDsink(), /*isNegated=*/true);
+    emitHeadSum("dsink", sinkTerms, op.getDestinations()[3],
+                /*isNegated=*/true);
   for (auto [number, terms, rows, gradient] :
        llvm::zip_equal(op.getWrtCaptures(), captureTerms, tableRows,
-                       getCaptureGradients(grad))) {
+                       getCaptureGradients(op))) {
     std::string name = "dcapture" + std::to_string(number);
     if (terms)
       emitHeadSum(name, terms, gradient, /*isNegated=*/true);
@@ -229,9 +307,9 @@ void RoleEmitter::emitHeadGrads(AttnGradOp grad) {
   }
 }
 
-void RoleEmitter::allocateTableRows(AttnGradOp grad) {
+void RoleEmitter::allocateTableRows() {
   for (auto [number, gradient] :
-       llvm::zip_equal(op.getWrtCaptures(), getCaptureGradients(grad))) {
+       llvm::zip_equal(op.getWrtCaptures(), getCaptureGradients(op))) {
     Value &rows = tableRows.emplace_back();
     if (!isTable(op.getScoreBody(), number))
       continue;
@@ -266,10 +344,9 @@ void RoleEmitter::clearTables(bool areOfKeys, Value tile) {
       ClearOp::create(b, rows, tile);
 }
 
-void RoleEmitter::writeCaptures(AttnGradOp grad, ValueRange gradients,
-                                Value tile) {
+void RoleEmitter::writeCaptures(ValueRange gradients, Value tile) {
   for (auto [rows, terms, memory] :
-       llvm::zip_equal(tableRows, captureTerms, getCaptureGradients(grad))) {
+       llvm::zip_equal(tableRows, captureTerms, getCaptureGradients(op))) {
     if (rows)
       continue;
     // What rows contribute is subtracted from a head's gradient.

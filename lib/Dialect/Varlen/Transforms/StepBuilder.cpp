@@ -285,6 +285,33 @@ Value StepBuilder::multiply(ImplicitLocOpBuilder &inner, Value lhs, Value rhs) {
   return arith::MulFOp::create(inner, lhs, rhs);
 }
 
+SmallVector<Value> StepBuilder::withTangents(
+    Block *region, ArrayRef<int64_t> wrtCaptures, const ScorePoint &point,
+    ValueRange elements, TableLookup lookup,
+    function_ref<SmallVector<Value>(const ScorePoint &)> body) {
+  SmallVector<Value> tangents(point.arguments.size());
+  tangents[Score] = elements.front();
+  elements = elements.drop_front();
+  // The numbers of the captures that are tables and have tangents.
+  SmallVector<int64_t> tables;
+  for (int64_t number : wrtCaptures) {
+    if (isTable(region, number)) {
+      tables.push_back(number);
+      continue;
+    }
+    tangents[Captures + number] = elements.front();
+    elements = elements.drop_front();
+  }
+  auto lookupTangent = [&](OpBuilder &n, Location loc, unsigned capture,
+                           Value index) -> Value {
+    auto *table = llvm::find(tables, capture);
+    return table == tables.end()
+               ? Value()
+               : lookup(n, loc, table - tables.begin(), index);
+  };
+  return body({tangents, lookupTangent});
+}
+
 SmallVector<Value> StepBuilder::unlessHidden(ImplicitLocOpBuilder &inner,
                                              Block *region,
                                              const ScorePoint &point,

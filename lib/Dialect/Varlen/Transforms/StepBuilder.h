@@ -140,6 +140,14 @@ public:
                           emitFactor(inner, region, point));
         });
   }
+  /// What `body` emits with the tangents of the arguments of a score region at
+  /// a point, of which `elements` are the score's and those of the captures of
+  /// `wrtCaptures` that are no tables; `lookup` looks up in the tangents of
+  /// those that are, in their order.
+  static SmallVector<Value>
+  withTangents(Block *region, ArrayRef<int64_t> wrtCaptures,
+               const ScorePoint &point, ValueRange elements, TableLookup lookup,
+               function_ref<SmallVector<Value>(const ScorePoint &)> body);
   /// `values`, or `hidden` where the score region hides the key.
   SmallVector<Value> unlessHidden(ImplicitLocOpBuilder &inner, Block *region,
                                   const ScorePoint &point, ValueRange values,

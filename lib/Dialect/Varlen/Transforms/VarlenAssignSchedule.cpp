@@ -37,11 +37,6 @@ static bool assignForCPU(AttentionOpInterface op, const CPUTarget &cpu) {
         << "; it is decomposed instead";
     return false;
   }
-  if (op.isGradient() && op.isTangent()) {
-    op->emitRemark("no tiles for gradients of tangents; it is decomposed "
-                   "instead");
-    return false;
-  }
   bool isGrad = op.isGradient();
   CPUTiles tiles = getCPUTiles(cpu, isGrad);
   FloatType element = op.getElementType();

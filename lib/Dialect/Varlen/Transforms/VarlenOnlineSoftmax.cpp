@@ -12,7 +12,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "GradientStepBuilder.h"
 #include "OnlineAttnJVPBuilder.h"
+#include "OnlineAttnJVPGradBuilder.h"
 #include "ScoreReference.h"
 #include "StateBuilder.h"
 #include "StepBuilder.h"
@@ -31,8 +33,6 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
-
-#include <cmath>
 
 namespace mlir::varlen {
 #define GEN_PASS_DEF_VARLENONLINESOFTMAX
@@ -69,18 +69,13 @@ private:
 
 /// Its gradients; emit() returns the new dq, dk, dv and gradients of captures
 /// that are no tables, as far as asked for.
-struct OnlineAttnGradBuilder : StepBuilder {
-  OnlineAttnGradBuilder(OnlineAttnGradOp step, OpBuilder &builder)
-      : StepBuilder(step, step.getOrientation(), step.getLse(), builder),
-        step(step) {}
+struct OnlineAttnGradBuilder : GradientStepBuilder<OnlineAttnGradOp> {
+  using GradientStepBuilder::GradientStepBuilder;
   SmallVector<Value> emit();
   /// The gradients in granules of keys.
   SmallVector<Value> emitPanel(CPUScheduleAttr schedule);
 
 private:
-  /// exp(scale * s - lse), which is at most 1, written to `init` if that is not
-  /// null; 0 where a key is hidden, if `hides`.
-  Value probabilities(Value products, bool hides, Value init = {});
   /// ds, as probabilities, of p and of that times the factor of the score
   /// region, the same value without one; adds the gradients of captures to
   /// `dcaptures`.
@@ -91,9 +86,6 @@ private:
   /// of it, or to lookups in it, and writes what these get to `inits`.
   SmallVector<Value> pullBack(Value products, Value dscores, ValueRange sources,
                               ValueRange inits);
-  /// Adds to the gradient of a table, a capture, what its lookups do.
-  void addToTable(Value products, Value dscores, unsigned capture, bool hides,
-                  Value gradient, Value rows);
   /// Whether some result is made of ds.
   bool needsScoreGradients() {
     return step.getDq() || step.getDk() || !step.getWrtCaptures().empty();
@@ -103,8 +95,6 @@ private:
                      ValueRange state);
   SmallVector<Value> getResults(Value dq, Value dk, Value dv,
                                 ValueRange dcaptures);
-
-  OnlineAttnGradOp step;
 };
 
 } // namespace
@@ -242,28 +232,6 @@ SmallVector<Value> OnlineAttnBuilder::emitPanel(CPUScheduleAttr schedule) {
   return {sums[2], to.m, endSum(step.getL(), alpha, sums[1])};
 }
 
-Value OnlineAttnGradBuilder::probabilities(Value products, bool hides,
-                                           Value init) {
-  double scale = step.getScale().convertToDouble();
-  bool isNatural = step.getNatural();
-  Value s = score(step, products);
-  Value c = constant(isNatural ? scale : scale * M_LOG2E);
-  Value zero = constant(0.0), log2e = constant(M_LOG2E);
-  Value p = elementwise(
-      {s, negate(step.getLse())}, init && !hides ? init : empty(s, compute),
-      [&](ImplicitLocOpBuilder &inner, ValueRange args) {
-        Value x = math::FmaOp::create(inner, args[0], c, args[1]);
-        // The scores that made lse were summed in another
-        // order.
-        x = arith::MinimumFOp::create(inner, x, zero);
-        if (isNatural)
-          x = arith::MulFOp::create(inner, x, log2e);
-        return exp2(inner, x);
-      });
-  // Hidden by value, not by a score of -inf: lse may be anything there.
-  return hides ? hide(step, p, 0.0, init) : p;
-}
-
 SmallVector<Value> OnlineAttnGradBuilder::pullBack(Value products,
                                                    Value dscores,
                                                    ValueRange sources,
@@ -279,44 +247,12 @@ SmallVector<Value> OnlineAttnGradBuilder::pullBack(Value products,
       });
 }
 
-void OnlineAttnGradBuilder::addToTable(Value products, Value dscores,
-                                       unsigned capture, bool hides,
-                                       Value gradient, Value rows) {
-  Block *region = step.getScoreBody();
-  SmallVector<LookupOp> lookups = getScoreLookups(region, capture);
-  if (lookups.empty())
-    return;
-  // The region is computed once for all of them.
-  SmallVector<Value> entries, inits;
-  for (LookupOp lookup : lookups) {
-    entries.push_back(lookup.getEntry());
-    inits.push_back(empty(products, compute));
-  }
-  SmallVector<Value> terms = pullBack(products, dscores, entries, inits);
-  for (auto [number, term] : llvm::enumerate(terms)) {
-    LookupOp lookup = lookups[number];
-    Value values = hides ? hide(step, term, 0.0) : term;
-    if (isKeyTable(region, capture)) {
-      AddKeysOp::create(b, values, gradient, rows, step.getFirstKey());
-      continue;
-    }
-    Value index =
-        overScores(step, products, {}, empty(products, b.getI32Type()),
-                   [&](ImplicitLocOpBuilder &inner, const ScorePoint &point,
-                       ValueRange) { return emitIndex(inner, point, lookup); });
-    ScatterAddOp::create(b, values, index, gradient, rows);
-  }
-}
-
 Value OnlineAttnGradBuilder::scoreGradients(Value products, Value p,
                                             Value pTimesFactor, Value dp,
                                             bool hides,
                                             SmallVectorImpl<Value> &dcaptures,
                                             Value init) {
   Block *region = step.getScoreBody();
-  auto unhidden = [&](Value tile) {
-    return hides ? hide(step, tile, 0.0) : tile;
-  };
   bool isPulledBack = changesScores(region) || getVisible(region);
   bool hasFactor = p != pTimesFactor;
   SmallVector<Value> inputs = {p, dp, step.getDelta()};
@@ -334,21 +270,10 @@ Value OnlineAttnGradBuilder::scoreGradients(Value products, Value p,
         Value x = arith::SubFOp::create(inner, args[1], args[2]);
         return arith::MulFOp::create(inner, args[0], x);
       });
-  ValueRange dtables = step.getDtables(), drows = step.getDrows();
-  MutableArrayRef<Value> sums = dcaptures;
-  for (int64_t number : step.getWrtCaptures()) {
-    if (isTable(region, number)) {
-      addToTable(products, ds, number, hides, dtables.front(), drows.front());
-      dtables = dtables.drop_front();
-      drows = drows.drop_front();
-      continue;
-    }
-    Value argument = region->getArgument(Captures + number);
-    Value cotangent =
-        pullBack(products, ds, argument, empty(products, compute)).front();
-    sums.front() = reduce(unhidden(cotangent), sums.front(), bodyOfSum);
-    sums = sums.drop_front();
-  }
+  addToCaptures(products, hides, dcaptures,
+                [&](ValueRange sources, ValueRange inits) {
+                  return pullBack(products, ds, sources, inits);
+                });
   if (isPulledBack)
     ds = pullBack(products, ds, region->getArgument(Score),
                   init && !hides ? init : empty(products, compute))
@@ -528,6 +453,10 @@ static SmallVector<Value> write(OnlineAttnJVPOp step, OpBuilder &builder) {
   return writeStep(OnlineAttnJVPBuilder(step, builder), step);
 }
 
+static SmallVector<Value> write(OnlineAttnJVPGradOp step, OpBuilder &builder) {
+  return writeStep(OnlineAttnJVPGradBuilder(step, builder), step);
+}
+
 /// The union of two states: acc, m, l and tangents.
 static SmallVector<Value> write(OnlineMergeOp merge, OpBuilder &builder) {
   StateBuilder s(merge, merge.getRounded(), builder);
@@ -683,6 +612,42 @@ static SmallVector<Value> write(OnlineStatisticsOp rows, OpBuilder &builder) {
   return results;
 }
 
+/// What gradients of tangents need of rows: tdelta and, with a sink, its terms.
+static SmallVector<Value> write(OnlineTangentStatisticsOp rows,
+                                OpBuilder &builder) {
+  StepBuilder s(rows, Orientation::QK, rows.getLse(), builder);
+  RecomputedReference reference(s.compute, rows.getNatural());
+  SmallVector<Value> inputs = {rows.getLse()};
+  llvm::append_range(inputs, rows.getDots());
+  if (rows.getDlse())
+    inputs.push_back(rows.getDlse());
+  Value tdelta =
+      s.perQuery(inputs, [&](ImplicitLocOpBuilder &inner, ValueRange args) {
+        Value dot = args[1];
+        for (Value more : args.slice(2, rows.getDots().size() - 1))
+          dot = arith::AddFOp::create(inner, dot, more);
+        return reference.emitDelta(inner, args[0], dot,
+                                   rows.getDlse() ? args.back() : Value());
+      });
+  if (!rows.getSink())
+    return {tdelta};
+  inputs = {rows.getSink(), rows.getLse(), rows.getDelta(), rows.getTlse(),
+            tdelta};
+  if (rows.getTsink())
+    inputs.push_back(rows.getTsink());
+  Value term =
+      s.perQuery(inputs, [&](ImplicitLocOpBuilder &inner, ValueRange args) {
+        Value change =
+            rows.getTsink()
+                ? arith::SubFOp::create(inner, args[5], args[3]).getResult()
+                : arith::NegFOp::create(inner, args[3]).getResult();
+        Value sum = math::FmaOp::create(inner, change, args[2], args[4]);
+        return reference.emitSinkTerm(inner, args[0],
+                                      reference.emitLse(inner, args[1]), sum);
+      });
+  return {tdelta, term};
+}
+
 template <typename Op>
 static LogicalResult writeOut(Op op, PatternRewriter &rewriter) {
   rewriter.replaceOp(op, write(op, rewriter));
@@ -725,9 +690,11 @@ void varlen::populateOnlineSoftmaxPatterns(RewritePatternSet &patterns,
   patterns.add<OnlineAttnPattern>(patterns.getContext(), skipsRescaling)
       .add(writeOut<OnlineAttnGradOp>)
       .add(writeOut<OnlineAttnJVPOp>)
+      .add(writeOut<OnlineAttnJVPGradOp>)
       .add(writeOut<OnlineInitOp>)
       .add(writeOut<OnlineMergeOp>)
       .add(writeOut<OnlineFinishOp>)
       .add(writeOut<RowDotOp>)
-      .add(writeOut<OnlineStatisticsOp>);
+      .add(writeOut<OnlineStatisticsOp>)
+      .add(writeOut<OnlineTangentStatisticsOp>);
 }

@@ -24,10 +24,3 @@ func.func @huge_head_dim(%q: tensor<?x4x1000000xf32>, %cu: tensor<?xi32>) {
       : (tensor<?x4x1000000xf32>, tensor<?x4x1000000xf32>, tensor<?x4x1000000xf32>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x1000000xf32>, tensor<4x?xf32>)
   return
 }
-
-// Steps have no gradients of tangents.
-func.func @gradients_of_tangents(%q: tensor<?x4x64xf32>, %l: tensor<4x?xf32>, %cu: tensor<?xi32>) {
-  // expected-remark @below {{no tiles for gradients of tangents; it is decomposed instead}}
-  %0:3 = varlen.attn_jvp_grad %q, %q, %q, %q, %q, %q, %q, %q, %l, %q, %l, %cu, %cu : (tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<4x?xf32>, tensor<?x4x64xf32>, tensor<4x?xf32>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?x4x64xf32>)
-  return
-}

@@ -101,3 +101,17 @@ func.func @tangents(%q: tensor<?x4x64xf32>, %cu: tensor<?xi32>) -> tensor<?x4x64
   %0:4 = varlen.attn_jvp %q, %q, %q, %q, %q, %q, %cu, %cu : (tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x64xf32>, tensor<4x?xf32>, tensor<?x4x64xf32>, tensor<4x?xf32>)
   return %0#2 : tensor<?x4x64xf32>
 }
+
+// -----
+
+// Gradients of tangents have the tiles of gradients.
+
+// CHECK-LABEL: @gradients_of_tangents
+// CHECK: varlen.attn_jvp_grad
+// CHECK-SAME: varlen.exp2_degree = 4 : i64
+// AVX2-SAME: varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 3, rows = 4, panels = 1, kv_block = {{[0-9]+}}, kv = copy>
+// DOT-SAME: varlen.schedule = #varlen.cpu_schedule<lanes = 16, vectors = 4, rows = 4, panels = 1, kv_block = {{[0-9]+}}, kv = pairs>
+func.func @gradients_of_tangents(%q: tensor<?x4x64xbf16>, %lse: tensor<4x?xf32>, %cu: tensor<?xi32>) -> tensor<?x4x64xbf16> {
+  %0:3 = varlen.attn_jvp_grad %q, %q, %q, %q, %q, %q, %q, %q, %lse, %q, %lse, %cu, %cu : (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<4x?xf32>, tensor<?x4x64xbf16>, tensor<4x?xf32>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>)
+  return %0#0 : tensor<?x4x64xbf16>
+}

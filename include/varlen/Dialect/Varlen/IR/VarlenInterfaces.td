@@ -125,10 +125,11 @@ def Varlen_AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
 def Varlen_StepOpInterface : OpInterface<"StepOpInterface", [
     DestinationStyleOpInterface]> {
   let description = [{
-    A step of attention on a block of queries and a block of keys: `varlen.online_attn`,
-    `varlen.online_attn_jvp` and `varlen.online_attn_grad`. Conversions of tile loops query
-    it for the rows and numbers that it reads and puts it on dense tiles; what it computes
-    of them does not matter there.
+    A step of attention on a block of queries and a block of keys: `varlen.online_attn`
+    and its derivatives, `varlen.online_attn_jvp`, `varlen.online_attn_grad` and
+    `varlen.online_attn_jvp_grad`. Conversions of tile loops query it for the rows and
+    numbers that it reads and put it on dense tiles; what it computes of them does not
+    matter there.
   }];
   let cppNamespace = "::mlir::varlen";
   let methods = [

@@ -85,7 +85,7 @@ def Varlen_YieldOp : Varlen_Op<"yield", [
     Pure, Terminator, ReturnLike,
     ParentOneOf<["ForTilesOp", "ForPartsOp", "ForBlocksOp", "AttnOp", "AttnIntoOp", "AttnGradOp",
                  "AttnGradIntoOp", "AttnJVPOp", "AttnJVPIntoOp", "AttnJVPGradOp", "AttnJVPGradIntoOp",
-                 "OnlineAttnOp", "OnlineAttnGradOp", "OnlineAttnJVPOp"]>]> {
+                 "OnlineAttnOp", "OnlineAttnGradOp", "OnlineAttnJVPOp", "OnlineAttnJVPGradOp"]>]> {
   let summary = "Ends the body of a tile loop or of a score region";
   let description = [{
     Of `varlen.for_blocks`, with the values that the next block starts from; of
@@ -528,6 +528,43 @@ def Varlen_OnlineStatisticsOp : Varlen_Op<"online_statistics", [
   let assemblyFormat = [{
     $dot `,` $lse (`dlse` `(` $dlse^ `:` type($dlse) `)`)?
     (`sink` `(` $sink^ `:` type($sink) `)`)? (`natural` $natural^)? attr-dict
+    `:` type($lse)
+  }];
+  let hasVerifier = 1;
+}
+
+def Varlen_OnlineTangentStatisticsOp : Varlen_Op<"online_tangent_statistics", [
+    Pure, InferTypeOpAdaptor, AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<Varlen_QueryTileOpInterface>,
+    AllTypesMatch<["lse", "delta", "tlse"]>,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "What the gradients of queries and their tangents need of their rows, too";
+  let description = [{
+    Beside the results of `varlen.online_statistics`: `tdelta`, the sum of `dots` less dlse,
+    where dots are the products of the rows of dtout and tout and, with a dout, of dout and
+    out. A query without a key (lse = -inf) has 0, whatever else it has. With a sink, a logit
+    for each query, also what the query subtracts from the gradient of its sink:
+    `exp(sink - lse) * ((tsink - tlse) * delta + tdelta)`, 0 for a sink of -inf; without a
+    tsink, that is 0.
+
+    `lse` and `tlse` are results of the attention, `delta` is the one of
+    `varlen.online_statistics`, and `natural` is as there. All are numbers of queries, of one
+    type.
+
+    ```mlir
+    %tdelta = varlen.online_tangent_statistics dots(%tdot : tensor<64x1xf32>) %lse, %delta, %tlse
+        : tensor<64x1xf32>
+    ```
+  }];
+  let arguments = (ins
+    Variadic<Varlen_Tile>:$dots, Varlen_Tile:$lse, Varlen_Tile:$delta, Varlen_Tile:$tlse,
+    Optional<Varlen_Tile>:$dlse, Optional<Varlen_Tile>:$sink, Optional<Varlen_Tile>:$tsink,
+    UnitAttr:$natural);
+  let results = (outs Varlen_Tile:$tdelta, Optional<Varlen_Tile>:$sink_term);
+  let assemblyFormat = [{
+    `dots` `(` $dots `:` type($dots) `)` $lse `,` $delta `,` $tlse
+    (`dlse` `(` $dlse^ `:` type($dlse) `)`)? (`sink` `(` $sink^ `:` type($sink) `)`)?
+    (`tsink` `(` $tsink^ `:` type($tsink) `)`)? (`natural` $natural^)? attr-dict
     `:` type($lse)
   }];
   let hasVerifier = 1;

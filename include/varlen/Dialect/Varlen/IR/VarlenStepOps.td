@@ -348,4 +348,83 @@ def Varlen_OnlineAttnGradOp : Varlen_StepOp<"online_attn_grad", [
   }];
 }
 
+//===----------------------------------------------------------------------===//
+// online_attn_jvp_grad
+//===----------------------------------------------------------------------===//
+
+def Varlen_OnlineAttnJVPGradOp : Varlen_StepOp<"online_attn_jvp_grad", [
+    "getTableArguments", "getTableGradients", "getGradientTables"], []> {
+  let summary = "The gradients of a block of queries and its tangents against a block of keys";
+  let description = [{
+    The gradients of one `varlen.online_attn_jvp` step, for the cotangents `dtout` of the
+    tangent of out and, if it is there, `dout` of out. Probabilities are recomputed as in
+    `varlen.online_attn_grad`, and tangents of scores as in `varlen.online_attn_jvp`:
+
+        p[i, j] = exp2(min(c * s[i, j] - lse[i], 0))   c = scale * log2(e)
+        ts[i, j] = scale * (sum_d tq[i, d] * k[j, d] + q[i, d] * tk[j, d])
+        tp[i, j] = p[i, j] * (ts[i, j] - tlse[i])
+        dp[i, j] = sum_d dtout[i, d] * v[j, d]
+        tdp[i, j] = sum_d dtout[i, d] * tv[j, d] + dout[i, d] * v[j, d]
+        ds[i, j] = p[i, j] * (dp[i, j] - delta[i])
+        tds[i, j] = tp[i, j] * (dp[i, j] - delta[i]) + p[i, j] * (tdp[i, j] - tdelta[i])
+        dq' = dq + tds k + ds tk        dk' = dk + tds^T q + ds^T tq
+        dv' = dv + tp^T dtout + p^T dout
+
+    lse, in units of log2 unless `natural`, and delta are the results of
+    `varlen.online_statistics`, tdelta is the one of `varlen.online_tangent_statistics`; tlse
+    is the tangent of lse. The factor `scale` of dq and dk is applied where they are stored.
+
+    Shapes, orientations, `limits`, `seen` and `at` are those of `varlen.online_attn_grad`;
+    tq, tk and tv have the types of q, k and v, dtout and dout one type, and tlse and tdelta
+    have the type of lse. Where a key is not visible p, tp, ds and tds are 0, whatever else is
+    there. For the products that they take part in p and tp are rounded to the type of dtout,
+    ds and tds to the type of q.
+
+    With a `score` region p is of the new scores, ts are their tangents, and ds and tds go
+    back through it and its second derivative. `tcaptures` and the further `tables` are those
+    of `varlen.online_attn_jvp`, `dcaptures`, `dtables` and `drows` those of
+    `varlen.online_attn_grad`.
+
+    ```mlir
+    %dq1, %dk1, %dv1 = varlen.online_attn_jvp_grad kq
+        ins(%q, %k, %v, %tq, %tk, %tv, %dtout : tensor<32x64xf32>, tensor<?x64xf32>,
+            tensor<?x48xf32>, tensor<32x64xf32>, tensor<?x64xf32>, tensor<?x48xf32>,
+            tensor<32x48xf32>) dout(%dout : tensor<32x48xf32>)
+        statistics(%lse, %delta, %tlse, %tdelta : tensor<1x32xf32>, tensor<1x32xf32>,
+                   tensor<1x32xf32>, tensor<1x32xf32>)
+        limits(%lo, %hi, %k0 : tensor<1x32xi32>, tensor<1x32xi32>, i32) seen(%begin, %end)
+        outs(%dq, %dk, %dv : tensor<32x64xf32>, tensor<?x64xf32>, tensor<?x48xf32>)
+        scale 0.125
+    ```
+  }];
+  let arguments = !con((ins
+    Varlen_Tile:$q, Varlen_Tile:$k, Varlen_Tile:$v,
+    Varlen_Tile:$tq, Varlen_Tile:$tk, Varlen_Tile:$tv,
+    Varlen_Tile:$dtout, Optional<Varlen_Tile>:$dout,
+    Varlen_Tile:$lse, Varlen_Tile:$delta, Varlen_Tile:$tlse, Varlen_Tile:$tdelta), inputs,
+    (ins
+    Variadic<Varlen_Tile>:$tcaptures,
+    Arg<Variadic<Varlen_TableMemory>, "", [MemRead, MemWrite]>:$dtables,
+    Variadic<Varlen_RowTile>:$drows,
+    Varlen_Tile:$dq, Varlen_Tile:$dk, Varlen_Tile:$dv, Variadic<Varlen_Tile>:$dcaptures,
+    F64Attr:$scale, Varlen_OrientationAttr:$orientation, UnitAttr:$natural,
+    Varlen_WrtCapturesAttr:$wrt_captures));
+  let results = (outs Varlen_Tile:$dq_out, Varlen_Tile:$dk_out, Varlen_Tile:$dv_out,
+                      Variadic<Varlen_Tile>:$dcaptures_out);
+  let assemblyFormat = "$orientation (`natural` $natural^)?" # atFormat # [{
+    `ins` `(` $q `,` $k `,` $v `,` $tq `,` $tk `,` $tv `,` $dtout `:`
+      type($q) `,` type($k) `,` type($v) `,` type($tq) `,` type($tk) `,` type($tv) `,`
+      type($dtout) `)`
+    (`dout` `(` $dout^ `:` type($dout) `)`)?
+    `statistics` `(` $lse `,` $delta `,` $tlse `,` $tdelta `:`
+      type($lse) `,` type($delta) `,` type($tlse) `,` type($tdelta) `)`
+  }] # inputsFormat # [{
+    (`tcaptures` `(` $tcaptures^ `:` type($tcaptures) `)`)?
+    (`dtables` `(` $dtables^ `:` type($dtables) `)`)? (`drows` `(` $drows^ `:` type($drows) `)`)?
+    `outs` `(` $dq `,` $dk `,` $dv `:` type($dq) `,` type($dk) `,` type($dv) `)`
+    (`dcaptures` `(` $dcaptures^ `:` type($dcaptures) `)`)?
+    `scale` $scale attr-dict `` custom<Score>($score)
+  }];
+}
+
 #endif // VARLEN_STEP_OPS_TD

@@ -176,8 +176,8 @@ def VarlenTileAttn : Pass<"varlen-tile-attn"> {
   let summary = "Write attention as loops over tiles and blocks";
   let description = [{
     An attention on buffers becomes loops: over tiles that own rows, and for each
-    over the blocks of the other side that it visits, on which it takes
-    `varlen.online_attn` or `varlen.online_attn_grad` steps. A block that no row
+    over the blocks of the other side that it visits, on which it takes steps:
+    `varlen.online_attn` or one of its derivatives. A block that no row
     sees is skipped; one that all rows see whole takes the step without limits, or
     with an `unless` that holds.
 
@@ -188,14 +188,14 @@ def VarlenTileAttn : Pass<"varlen-tile-attn"> {
     |---|---|---|
     | `#varlen.gpu_schedule` | tiles of `block_m` pairs of a query row and a head visit blocks of `kv_block` keys | |
     | `#varlen.gpu_grad_schedule` | | a loop that owns dq, and one that owns dk and dv or one for each: seven products |
-    | `#varlen.cpu_schedule` | tiles of all panels of a work tile, with keys as the rows of scores | a loop over sequences that own all three: five products |
+    | `#varlen.cpu_schedule` | tiles of all panels of a work tile, with keys as the rows of scores | a loop over sequences that own all three: five products, of gradients of tangents ten or twelve |
 
     Gradients have a loop before that leaves lse and delta of every row in scratch,
     and, with a sink, one over heads after. No element is added to by two tiles.
     `convert-varlen-to-cpu` makes parallel loops of these,
     `convert-varlen-to-kernel` kernels.
 
-    *Requires*: `varlen.attn` and `varlen.attn_grad` on memrefs with a
+    *Requires*: `varlen.attn` and its derivatives on memrefs with a
     `varlen.schedule` and static head sizes. The last stride of each memref is 1; an
     error names one of which it is not.
     *Guarantees*: no such operation is left. Each output row is written by one
@@ -370,10 +370,10 @@ def VarlenOnlineSoftmax : Pass<"varlen-online-softmax"> {
     which `kernel-distribute` has a branch for. Limits are `varlen.hide` and
     p is `varlen.weight`, which `varlen-expand-scores` expands once no pass needs to know what
     is hidden. The gradients of a
-    step take up to five contractions; scores and what hides them are the same
-    text. `varlen.online_init` becomes fills, `varlen.online_merge`,
-    `varlen.online_finish` and `varlen.online_statistics` elementwise operations, and
-    `varlen.row_dot` a sum over columns. The orientation of the score tile is in the
+    step take up to five contractions, those of a step with tangents ten or twelve; scores and
+    what hides them are the same text. `varlen.online_init` becomes fills, `varlen.online_merge`,
+    `varlen.online_finish`, `varlen.online_statistics` and `varlen.online_tangent_statistics`
+    elementwise operations, and `varlen.row_dot` a sum over columns. The orientation of the score tile is in the
     indexing maps and the order of the loops, nowhere else.
 
     On a CPU, within a `#varlen.cpu_schedule`, the limits of a step with `seen` are the

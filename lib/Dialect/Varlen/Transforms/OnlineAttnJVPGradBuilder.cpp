@@ -1,0 +1,339 @@
+//===- OnlineAttnJVPGradBuilder.cpp - Second derivatives of a step --------===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "OnlineAttnJVPGradBuilder.h"
+
+#include "varlen/Support/Extents.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace mlir::varlen;
+
+//===----------------------------------------------------------------------===//
+// Score tiles
+//===----------------------------------------------------------------------===//
+
+OnlineAttnJVPGradBuilder::Products
+OnlineAttnJVPGradBuilder::multiply(const QueryRows &queries,
+                                   const KeyRows &keys, const Products &inits) {
+  Value ts = products(queries.tq, keys.k, inits.ts);
+  Value tdp = products(queries.dtout, keys.tv, inits.tdp);
+  if (queries.dout)
+    tdp = addProducts(queries.dout, keys.v, tdp);
+  return {products(queries.q, keys.k, inits.s),
+          addProducts(queries.q, keys.tk, ts),
+          products(queries.dtout, keys.v, inits.dp), tdp};
+}
+
+Value OnlineAttnJVPGradBuilder::emitFactors(Value products) {
+  Block *region = step.getScoreBody();
+  if (!getFactor(region))
+    return {};
+  return overScores(
+      step, products, {}, empty(products, compute),
+      [&](ImplicitLocOpBuilder &inner, const ScorePoint &point, ValueRange) {
+        return emitFactor(inner, region, point);
+      });
+}
+
+Value OnlineAttnJVPGradBuilder::emitScoreTangents(const Products &products) {
+  Block *region = step.getScoreBody();
+  if (!changesScores(region) && !getVisible(region))
+    return products.ts;
+  SmallVector<Value> more = {products.ts};
+  llvm::append_range(more, step.getTcaptures());
+  auto body = [&](ImplicitLocOpBuilder &inner, const ScorePoint &point,
+                  ValueRange more, TableLookup lookup) {
+    SmallVector<Value> made =
+        withTangents(region, step.getWrtCaptures(), point, more, lookup,
+                     [&](const ScorePoint &tangents) {
+                       return SmallVector<Value>{emitScoreJVP(
+                           inner, inner.getLoc(), region, point, tangents)};
+                     });
+    return unlessHidden(inner, region, point, made, 0.0);
+  };
+  return overScoresTiles(step, products.s, more, empty(products.s, compute),
+                         body)
+      .front();
+}
+
+Value OnlineAttnJVPGradBuilder::pullBack(const Products &products,
+                                         Value dscores, Value init) {
+  Block *region = step.getScoreBody();
+  return overScores(
+      step, products.s, dscores, init,
+      [&](ImplicitLocOpBuilder &inner, const ScorePoint &point,
+          ValueRange more) {
+        SmallVector<Value> cotangents =
+            emitScoreVJP(inner, inner.getLoc(), region, point, more[0],
+                         region->getArgument(Score));
+        return unlessHidden(inner, region, point, cotangents, 0.0).front();
+      });
+}
+
+SmallVector<Value> OnlineAttnJVPGradBuilder::pullBackTangents(
+    const Products &products, Value dscores, Value tdscores, ValueRange sources,
+    ValueRange inits) {
+  Block *region = step.getScoreBody();
+  SmallVector<Value> more = {dscores, tdscores, products.ts};
+  llvm::append_range(more, step.getTcaptures());
+  return overScoresTiles(
+      step, products.s, more, inits,
+      [&](ImplicitLocOpBuilder &inner, const ScorePoint &point, ValueRange more,
+          TableLookup lookup) {
+        SmallVector<Value> cotangents = withTangents(
+            region, step.getWrtCaptures(), point, more.drop_front(2), lookup,
+            [&](const ScorePoint &tangents) {
+              return emitScoreVJPTangents(inner, inner.getLoc(), region, point,
+                                          tangents, {more[0], more[1]},
+                                          sources);
+            });
+        return unlessHidden(inner, region, point, cotangents, 0.0);
+      });
+}
+
+SmallVector<Value>
+OnlineAttnJVPGradBuilder::emitWeights(const Products &products, bool hides,
+                                      MutableArrayRef<Value> dcaptures,
+                                      ArrayRef<Value> places) {
+  Block *region = step.getScoreBody();
+  bool isPulledBack = changesScores(region) || getVisible(region);
+  Value factors = emitFactors(products.s);
+  // p is where it is a weight, or where tds will be, which it is read for.
+  bool isWeight = step.getDout() && !factors;
+  Value p = probabilities(
+      products.s, hides, places.empty() ? Value() : places[isWeight ? P : Tds]);
+
+  // Bodies name what they read; the rest of the inputs is dropped.
+  enum { Own, OfScores, Tlse, Dp, Delta, Tdp, Tdelta, Factor };
+  SmallVector<Value> inputs = {p,
+                               emitScoreTangents(products),
+                               step.getTlse(),
+                               products.dp,
+                               step.getDelta(),
+                               products.tdp,
+                               step.getTdelta()};
+  if (factors)
+    inputs.push_back(factors);
+  double scale = step.getScale().convertToDouble();
+  auto times = [](ImplicitLocOpBuilder &b, Value x, Value y) -> Value {
+    return arith::MulFOp::create(b, x, y);
+  };
+  auto minus = [](ImplicitLocOpBuilder &b, Value x, Value y) -> Value {
+    return arith::SubFOp::create(b, x, y);
+  };
+  // A factor multiplies probabilities behind the softmax: it is in their
+  // cotangents, but not in delta.
+  auto timesFactor = [&](ImplicitLocOpBuilder &b, ValueRange args, Value x) {
+    return factors ? times(b, x, args[Factor]) : x;
+  };
+  // ts - tlse
+  auto change = [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
+    Value ts = args[OfScores];
+    if (scale != 1.0)
+      ts = times(b, ts,
+                 arith::ConstantOp::create(b, b.getFloatAttr(compute, scale)));
+    return minus(b, ts, args[Tlse]);
+  };
+  // dp - delta
+  auto excess = [&](ImplicitLocOpBuilder &b, ValueRange args) {
+    return minus(b, timesFactor(b, args, args[Dp]), args[Delta]);
+  };
+  // A p of 0 does not hide a NaN.
+  auto make = [&](Value place, Body body) {
+    Value tile = elementwise(
+        inputs, place && !hides ? place : empty(products.s, compute), body);
+    return hides ? hide(step, tile, 0.0, place) : tile;
+  };
+  auto placeOf = [&](Weight weight) {
+    return places.empty() ? Value() : places[weight];
+  };
+
+  SmallVector<Value> weights(getNumWeights());
+  weights[Tp] =
+      make(placeOf(Tp), [&](ImplicitLocOpBuilder &b, ValueRange args) {
+        return timesFactor(b, args, times(b, args[Own], change(b, args)));
+      });
+  if (step.getDout())
+    weights[P] = isWeight ? p
+                          : make(placeOf(P),
+                                 [&](ImplicitLocOpBuilder &b, ValueRange args) {
+                                   return timesFactor(b, args, args[Own]);
+                                 });
+  auto bodyOfDs = [&](ImplicitLocOpBuilder &b, ValueRange args) {
+    return times(b, args[Own], excess(b, args));
+  };
+  auto bodyOfTds = [&](ImplicitLocOpBuilder &b, ValueRange args) {
+    Value texcess = minus(b, timesFactor(b, args, args[Tdp]), args[Tdelta]);
+    Value sum =
+        math::FmaOp::create(b, change(b, args), excess(b, args), texcess);
+    return times(b, args[Own], sum);
+  };
+  if (!isPulledBack) {
+    weights[Ds] = make(placeOf(Ds), bodyOfDs);
+    weights[Tds] = make(placeOf(Tds), bodyOfTds);
+    return weights;
+  }
+  auto cotangents = [&](Body body) {
+    return elementwise(inputs, empty(products.s, compute), body);
+  };
+  Value ds = cotangents(bodyOfDs), tds = cotangents(bodyOfTds);
+  addToCaptures(products.s, hides, dcaptures,
+                [&](ValueRange sources, ValueRange inits) {
+                  return pullBackTangents(products, ds, tds, sources, inits);
+                });
+  auto initOf = [&](Weight weight) {
+    Value place = placeOf(weight);
+    return place && !hides ? place : empty(products.s, compute);
+  };
+  auto keep = [&](Weight weight, Value tile) {
+    weights[weight] = hides ? hide(step, tile, 0.0, placeOf(weight)) : tile;
+  };
+  keep(Ds, pullBack(products, ds, initOf(Ds)));
+  keep(Tds, pullBackTangents(products, ds, tds, region->getArgument(Score),
+                             initOf(Tds))
+                .front());
+  return weights;
+}
+
+//===----------------------------------------------------------------------===//
+// The step
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value> OnlineAttnJVPGradBuilder::emit() {
+  auto emptyTile = [&] { return emptyScores(step.getQ(), step.getK()); };
+  Products products =
+      multiply({step.getQ(), step.getTq(), step.getDtout(), step.getDout()},
+               {step.getK(), step.getTk(), step.getV(), step.getTv()},
+               {emptyTile(), emptyTile(), emptyTile(), emptyTile()});
+  SmallVector<Value> dcaptures(step.getDcaptures());
+  SmallVector<Value> weights =
+      emitWeights(products, /*hides=*/true, dcaptures, /*places=*/{});
+  for (auto [number, weight] : llvm::enumerate(weights))
+    weight = round(weight, getFactorOf(number));
+
+  // The queries are the reduction of dk and dv, the keys that of dq.
+  SmallVector<unsigned> keysFirst = {0, 2}, queriesFirst = {2, 0};
+  if (!kq)
+    std::swap(keysFirst, queriesFirst);
+  auto add = [&](Value sum, Weight weight, Value rows,
+                 ArrayRef<unsigned> dims) {
+    return contract(weights[weight], rows, sum, dims, {2, 1});
+  };
+  Value dv = add(step.getDv(), Tp, step.getDtout(), keysFirst);
+  if (step.getDout())
+    dv = add(dv, P, step.getDout(), keysFirst);
+  Value dk = add(step.getDk(), Tds, step.getQ(), keysFirst);
+  dk = add(dk, Ds, step.getTq(), keysFirst);
+  Value dq = add(step.getDq(), Tds, step.getK(), queriesFirst);
+  dq = add(dq, Ds, step.getTk(), queriesFirst);
+  SmallVector<Value> results = {dq, dk, dv};
+  llvm::append_range(results, dcaptures);
+  return results;
+}
+
+Values OnlineAttnJVPGradBuilder::emitGranule(StepPanel &panel,
+                                             const StepPanel::Granule &at,
+                                             ValueRange state) {
+  const StepPanel::Group &group = at.group;
+  auto emptyGranule = [&]() -> Value {
+    return tensor::EmptyOp::create(
+        b, SmallVector<int64_t>{kGranule, group.width}, compute);
+  };
+  // Products, of one vector of queries if the other sees no key.
+  Values tiles = {emptyGranule(), emptyGranule(), emptyGranule(),
+                  emptyGranule()};
+  tiles = panel.forSeeing(at, [&](const StepPanel::Queries &queries) {
+    StepPanel::Queries own = queries;
+    own.column = panel.getOffset(group, queries);
+    auto ofQueries = [&](Value rows) {
+      return rows ? panel.sliceRows(rows, queries) : Value();
+    };
+    auto ofKeys = [&](Value rows) { return panel.sliceRows(rows, at.row); };
+    auto place = [&](unsigned number) {
+      return panel.sliceColumns(tiles[number], own);
+    };
+    Products made =
+        multiply({ofQueries(step.getQ()), ofQueries(step.getTq()),
+                  ofQueries(step.getDtout()), ofQueries(step.getDout())},
+                 {ofKeys(step.getK()), ofKeys(step.getTk()),
+                  ofKeys(step.getV()), ofKeys(step.getTv())},
+                 {place(0), place(1), place(2), place(3)});
+    Values next, parts = {made.s, made.ts, made.dp, made.tdp};
+    for (auto [number, part] : llvm::enumerate(parts))
+      next.push_back(panel.insertColumns(part, tiles[number], own));
+    return next;
+  });
+  Products products = {tiles[0], tiles[1], tiles[2], tiles[3]};
+
+  // Weights, in the tiles that other products read if they are not rounded for
+  // these.
+  Value zero = IndexBuilder{b}.constant(0);
+  struct Tile {
+    Value all, work, row, column;
+  };
+  SmallVector<Tile> weights;
+  for (Value all : state.take_front(getNumWeights()))
+    weights.push_back(elementOf(all) == compute
+                          ? Tile{all, all, at.row, group.column}
+                          : Tile{all, emptyGranule(), zero, zero});
+  OwningOpRef<OnlineAttnJVPGradOp> part = panel.cut(step, group, at.row);
+  auto emit = [&](bool hides) {
+    OnlineAttnJVPGradBuilder of(*part, b);
+    SmallVector<Value> places, dcaptures;
+    for (const Tile &tile : weights)
+      places.push_back(
+          panel.slice(tile.work, {tile.row, tile.column},
+                      {b.getIndexAttr(kGranule), b.getIndexAttr(group.width)}));
+    ValueRange sums = state.drop_front(weights.size());
+    for (Value sum : sums)
+      dcaptures.push_back(panel.sliceColumns(sum, group));
+    SmallVector<Value> made =
+        of.emitWeights(products, hides, dcaptures, places);
+    Values next;
+    for (auto [tile, weight] : llvm::zip_equal(weights, made))
+      next.push_back(panel.insert(weight, tile.work, {tile.row, tile.column}));
+    for (auto [sum, own] : llvm::zip_equal(sums, dcaptures))
+      next.push_back(panel.insertColumns(own, sum, group));
+    return next;
+  };
+  Values next = Values(emitChoice(
+      b, panel.isSeen(at), [&] { return emit(/*hides=*/false); },
+      [&] { return emit(/*hides=*/true); }));
+  for (auto [tile, result] : llvm::zip(weights, next))
+    if (tile.all != tile.work)
+      result = panel.insert(round(result, tile.all), tile.all,
+                            {at.row, group.column});
+  return next;
+}
+
+SmallVector<Value>
+OnlineAttnJVPGradBuilder::emitPanel(CPUScheduleAttr schedule) {
+  StepPanel panel(b, schedule, step, getExtents(b, step.getK())[0]);
+  Value scores = emptyScores(step.getQ(), step.getK());
+  Values state;
+  for (unsigned weight = 0; weight < getNumWeights(); ++weight)
+    state.push_back(tensor::EmptyOp::create(b, getExtents(b, scores),
+                                            elementOf(getFactorOf(weight))));
+  llvm::append_range(state, step.getDcaptures());
+  state = panel.forEachGranule(
+      state, [&](const StepPanel::Granule &at, ValueRange state) {
+        return emitGranule(panel, at, state);
+      });
+  Value dv = panel.addToKeys(state[Tp], step.getDtout(), step.getDv());
+  if (step.getDout())
+    dv = panel.addToKeys(state[P], step.getDout(), dv);
+  Value dk = panel.addToKeys(state[Tds], step.getQ(), step.getDk());
+  dk = panel.addToKeys(state[Ds], step.getTq(), dk);
+  Value dq = panel.addToQueries(state[Tds], step.getK(), step.getDq());
+  dq = panel.addToQueries(state[Ds], step.getTk(), dq);
+  SmallVector<Value> results = {dq, dk, dv};
+  llvm::append_range(results, ArrayRef(state).drop_front(getNumWeights()));
+  return results;
+}

@@ -1,0 +1,75 @@
+//===- OnlineAttnJVPGradBuilder.h - Second derivatives ----------*- C++ -*-===//
+//
+// Part of the Varlen project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef VARLEN_DIALECT_VARLEN_TRANSFORMS_ONLINEATTNJVPGRADBUILDER_H
+#define VARLEN_DIALECT_VARLEN_TRANSFORMS_ONLINEATTNJVPGRADBUILDER_H
+
+#include "GradientStepBuilder.h"
+#include "StepPanel.h"
+
+namespace mlir::varlen {
+
+/// Writes `varlen.online_attn_jvp_grad`; emit() returns the new dq, dk, dv and
+/// gradients of captures that are no tables.
+class OnlineAttnJVPGradBuilder
+    : public GradientStepBuilder<OnlineAttnJVPGradOp> {
+public:
+  using GradientStepBuilder::GradientStepBuilder;
+
+  SmallVector<Value> emit();
+  /// The step in granules of keys.
+  SmallVector<Value> emitPanel(CPUScheduleAttr schedule);
+
+private:
+  /// The rows of queries; dout may be null.
+  struct QueryRows {
+    Value q, tq, dtout, dout;
+  };
+  struct KeyRows {
+    Value k, tk, v, tv;
+  };
+  /// Score tiles: products of q and k and of dtout and v, and the tangents of
+  /// both, of which those of scores have no scale.
+  struct Products {
+    Value s, ts, dp, tdp;
+  };
+  /// Score tiles that products are made of: tp, ds, tds and, with a dout, p.
+  enum Weight : unsigned { Tp, Ds, Tds, P };
+
+  unsigned getNumWeights() { return step.getDout() ? P + 1 : P; }
+  /// The rows that a weight has the type of: its products are with these.
+  Value getFactorOf(unsigned weight) {
+    return weight == Tp || weight == P ? step.getDtout() : step.getQ();
+  }
+  Products multiply(const QueryRows &queries, const KeyRows &keys,
+                    const Products &inits);
+  /// The weights, before they are rounded, in `places` if there are any, 0
+  /// where a key is hidden, if `hides`; adds the gradients of captures to
+  /// `dcaptures`.
+  SmallVector<Value> emitWeights(const Products &products, bool hides,
+                                 MutableArrayRef<Value> dcaptures,
+                                 ArrayRef<Value> places);
+  /// The factor of probabilities of the score region as a tile; null without
+  /// one.
+  Value emitFactors(Value products);
+  /// The tangents of scores.
+  Value emitScoreTangents(const Products &products);
+  /// Pulls the cotangents of scores back through the score region, to `init`.
+  Value pullBack(const Products &products, Value dscores, Value init);
+  /// The tangents of such, of arguments of the region or of lookups in it.
+  SmallVector<Value> pullBackTangents(const Products &products, Value dscores,
+                                      Value tdscores, ValueRange sources,
+                                      ValueRange inits);
+  /// The weights of a granule, and the gradients of captures.
+  Values emitGranule(StepPanel &panel, const StepPanel::Granule &at,
+                     ValueRange state);
+};
+
+} // namespace mlir::varlen
+
+#endif // VARLEN_DIALECT_VARLEN_TRANSFORMS_ONLINEATTNJVPGRADBUILDER_H
