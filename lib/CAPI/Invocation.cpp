@@ -325,8 +325,10 @@ struct Entries {
                  int64_t usedSize, int32_t indexBytes, const int32_t *table,
                  int64_t tableRows, int64_t columns, int64_t tableStride,
                  int64_t kRows, int64_t vRows, int64_t kPages, int64_t vPages,
-                 int64_t kPageRows, int64_t vPageRows, int64_t cosRows,
-                 int64_t sinRows, varlen_append_run **runs);
+                 int64_t kPageRows, int64_t vPageRows, int64_t kScalePages,
+                 int64_t kScalePageRows, int64_t vScalePages,
+                 int64_t vScalePageRows, int64_t cosRows, int64_t sinRows,
+                 varlen_append_run **runs);
   static void runParallel(int64_t n, int64_t workspaceBytes, varlen_range_fn fn,
                           void *context);
 };
@@ -462,11 +464,15 @@ int64_t Entries::makeAppendRuns(
     int32_t indexBytes, const int32_t *table, int64_t tableRows,
     int64_t columns, int64_t tableStride, int64_t kRows, int64_t vRows,
     int64_t kPages, int64_t vPages, int64_t kPageRows, int64_t vPageRows,
-    int64_t cosRows, int64_t sinRows, varlen_append_run **runs) {
+    int64_t kScalePages, int64_t kScalePageRows, int64_t vScalePages,
+    int64_t vScalePageRows, int64_t cosRows, int64_t sinRows,
+    varlen_append_run **runs) {
   bool hadError = varlen_last_error();
   int64_t count = varlen_runtime::makeAppendRuns(
-      {cu, cuSize, used, usedSize, indexBytes, table, tableRows, columns,
-       tableStride, kRows, vRows, kPages, vPages, kPageRows, vPageRows, cosRows,
+      {cu,          cuSize,         used,        usedSize,       indexBytes,
+       table,       tableRows,      columns,     tableStride,    kRows,
+       vRows,       kPages,         vPages,      kPageRows,      vPageRows,
+       kScalePages, kScalePageRows, vScalePages, vScalePageRows, cosRows,
        sinRows},
       runs, {[](size_t bytes) { return current->allocate(bytes); }, release});
   llvm::StringRef error = count < 0 && !hadError ? varlen_last_error() : "";

@@ -463,6 +463,10 @@ LogicalResult AppendRunsLowering::lower() {
   for (Value extent : {op.getKRows(), op.getVRows(), op.getKPages(),
                        op.getVPages(), op.getKPageRows(), op.getVPageRows()})
     arguments.push_back(toI64(extent));
+  for (Value extent : op.getScaleExtents())
+    arguments.push_back(toI64(extent));
+  if (op.getScaleExtents().empty())
+    arguments.append(4, i64(-1));
   for (Value positions : {op.getCosRows(), op.getSinRows()})
     arguments.push_back(positions ? toI64(positions) : i64(-1));
   Value slot = pushResult();

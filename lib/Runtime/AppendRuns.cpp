@@ -60,6 +60,19 @@ static bool checkExtents(Append &append) {
       !checkSame("a page of v_cache", request.vPageRows, "rows",
                  "one of k_cache", request.kPageRows))
     return false;
+  struct {
+    const char *name, *page;
+    int64_t pages, pageRows;
+  } scales[] = {{"k_scale", "a page of k_scale", request.kScalePages,
+                 request.kScalePageRows},
+                {"v_scale", "a page of v_scale", request.vScalePages,
+                 request.vScalePageRows}};
+  for (auto &scale : scales)
+    if (scale.pages >= 0 && (!checkSame(scale.name, scale.pages, "pages",
+                                        "k_cache", request.kPages) ||
+                             !checkSame(scale.page, scale.pageRows, "rows",
+                                        "one of k_cache", request.kPageRows)))
+      return false;
   if (request.kPageRows < 1) {
     setError("a page of k_cache has %" PRId64
              " rows: expected a positive number",
@@ -259,18 +272,34 @@ int64_t varlen_runtime::makeAppendRuns(const AppendRequest &request,
   return made;
 }
 
-int64_t varlen_append_runs(const void *cu, int64_t cu_size,
-                           const void *seqused_k, int64_t seqused_k_size,
-                           int32_t index_bytes, const int32_t *table,
-                           int64_t table_rows, int64_t columns,
-                           int64_t table_stride, int64_t k_rows, int64_t v_rows,
-                           int64_t k_pages, int64_t v_pages,
-                           int64_t k_page_rows, int64_t v_page_rows,
-                           int64_t cos_rows, int64_t sin_rows,
-                           varlen_append_run **runs) {
-  return varlen_runtime::makeAppendRuns(
-      {cu, cu_size, seqused_k, seqused_k_size, index_bytes, table, table_rows,
-       columns, table_stride, k_rows, v_rows, k_pages, v_pages, k_page_rows,
-       v_page_rows, cos_rows, sin_rows},
-      runs, {malloc, free});
+int64_t varlen_append_runs(
+    const void *cu, int64_t cu_size, const void *seqused_k,
+    int64_t seqused_k_size, int32_t index_bytes, const int32_t *table,
+    int64_t table_rows, int64_t columns, int64_t table_stride, int64_t k_rows,
+    int64_t v_rows, int64_t k_pages, int64_t v_pages, int64_t k_page_rows,
+    int64_t v_page_rows, int64_t k_scale_pages, int64_t k_scale_page_rows,
+    int64_t v_scale_pages, int64_t v_scale_page_rows, int64_t cos_rows,
+    int64_t sin_rows, varlen_append_run **runs) {
+  return varlen_runtime::makeAppendRuns({cu,
+                                         cu_size,
+                                         seqused_k,
+                                         seqused_k_size,
+                                         index_bytes,
+                                         table,
+                                         table_rows,
+                                         columns,
+                                         table_stride,
+                                         k_rows,
+                                         v_rows,
+                                         k_pages,
+                                         v_pages,
+                                         k_page_rows,
+                                         v_page_rows,
+                                         k_scale_pages,
+                                         k_scale_page_rows,
+                                         v_scale_pages,
+                                         v_scale_page_rows,
+                                         cos_rows,
+                                         sin_rows},
+                                        runs, {malloc, free});
 }

@@ -70,7 +70,9 @@ struct AppendRequest {
   int32_t indexBytes;
   const int32_t *table;
   int64_t tableRows, columns, tableStride;
-  int64_t kRows, vRows, kPages, vPages, kPageRows, vPageRows, cosRows, sinRows;
+  int64_t kRows, vRows, kPages, vPages, kPageRows, vPageRows;
+  int64_t kScalePages, kScalePageRows, vScalePages, vScalePageRows;
+  int64_t cosRows, sinRows;
 };
 
 /// varlen_append_runs, with memory from `allocator`.

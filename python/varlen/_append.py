@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from . import _library, text
-from ._arrays import Array, check_description, check_writable, describe, is_on_cuda
+from ._arrays import (
+    Array, check_description, check_writable, describe, is_on_cuda, refuse_unsigned,
+)  # fmt: skip
 from ._attention import _compile, call_frames
 from ._options import as_flag
 
-# Rank, extents by name and elements of operands, in their order: T is the type of k, I that of
-# cu_seqlens.
+# Rank, extents by name and elements of operands, in their order: T is the type of k, C that of
+# caches, I that of cu_seqlens.
 _OPERANDS = {
     "k": (3, "rows, heads, head_dim", "T"),
     "v": (3, "rows, heads, head_dim", "T"),
@@ -17,11 +19,16 @@ _OPERANDS = {
     "block_table": (2, "sequences, pages", "B"),
     "cos": (2, "positions, pairs", "R"),
     "sin": (2, "positions, pairs", "R"),
-    "k_cache": (4, "pages, rows, heads, head_dim", "T"),
-    "v_cache": (4, "pages, rows, heads, head_dim", "T"),
+    "k_cache": (4, "pages, rows, heads, head_dim", "C"),
+    "v_cache": (4, "pages, rows, heads, head_dim", "C"),
+    "k_scale": (3, "pages, rows, heads", "S"),
+    "v_scale": (3, "pages, rows, heads", "S"),
 }
 _FLOATS = ("f16", "bf16", "f32", "f64")
-_ELEMENTS = {"T": _FLOATS, "R": _FLOATS, "I": ("i32", "i64"), "B": ("i32",)}
+_ELEMENTS = {
+    "T": _FLOATS, "C": (*_FLOATS, "i8", "f8E4M3FN"), "R": _FLOATS, "S": ("f32",),
+    "I": ("i32", "i64"), "B": ("i32",),
+}  # fmt: skip
 
 
 def _make_source(given, interleaved):
@@ -32,6 +39,8 @@ def _make_source(given, interleaved):
         rank, extents, kind = _OPERANDS[name]
         types[name] = describe(name, array)
         check_description(name, types[name], rank, extents, _ELEMENTS[kind])
+        if kind == "C":
+            refuse_unsigned(name, array, types[name].element)
     return text.append_function(types, interleaved=interleaved)
 
 
@@ -39,11 +48,15 @@ def _make_source(given, interleaved):
 _frames: dict[tuple, _library.Frames] = {}
 
 
+# Whose last extent alone is part of the code.
+_WITH_ONE = ("cos", "sin", "k_scale", "v_scale")
+
+
 def _find_frames(given, interleaved):
     key = (
         interleaved, *given, *(x.dtype for x in given.values()),
         *(given[name].shape[-2:] for name in ("k", "v", "k_cache", "v_cache")),
-        *(given[name].shape[-1:] for name in ("cos", "sin") if name in given),
+        *(given[name].shape[-1:] for name in _WITH_ONE if name in given),
         *(len(x.shape) for x in given.values()),
     )  # fmt: skip
     frames = _frames.get(key)
@@ -65,6 +78,8 @@ def append(
     cos: Array | None = None,
     sin: Array | None = None,
     interleaved: bool = False,
+    k_scale: Array | None = None,
+    v_scale: Array | None = None,
     num_threads: int | None = None,
 ) -> None:
     """Writes keys and values of new tokens into a cache, behind those that it has.
@@ -74,9 +89,9 @@ def append(
     Arrays of any library with DLPack whose memory can be written to, on the CPU.
 
     Args:
-        k_cache: (P, page, Hkv, D), of f16, bf16, f32 or f64 (T). Any strides but the last, which
-            is 1.
-        v_cache: (P, page, Hkv, Dv), T.
+        k_cache: (P, page, Hkv, D), of f16, bf16, f32 or f64 (T), or with scales of int8 or
+            float8_e4m3fn. Any strides but the last, which is 1.
+        v_cache: (P, page, Hkv, Dv), as k_cache.
         k: (T, Hkv, D), T.
         v: (T, Hkv, Dv), T.
         cu_seqlens: (N + 1), i32 or i64: where the new rows of each sequence begin, and the end of
@@ -88,6 +103,9 @@ def append(
         cos, sin: (positions, R), of any type of floats: turn the first 2R numbers of each head of
             k on the way, in pairs by the angle of their position.
         interleaved: Numbers 2j and 2j + 1 are a pair, else j and j + R.
+        k_scale, v_scale: (P, page, Hkv), f32, of quantised caches: what the numbers of a row of a
+            head are multiplied by is written to these, and is the largest magnitude of the row
+            over the largest number of the type. T is not f64 then.
         num_threads: Threads of this call; None: what set_num_threads says.
 
     Raises:
@@ -104,6 +122,10 @@ def append(
     if cos is not None:
         given |= {"cos": cos, "sin": sin}
     given |= {"k_cache": k_cache, "v_cache": v_cache}
+    if (k_scale is None) != (v_scale is None):
+        raise ValueError("expected k_scale and v_scale, or neither, got one of them")
+    if k_scale is not None:
+        given |= {"k_scale": k_scale, "v_scale": v_scale}
     if type(interleaved) is not bool:
         interleaved = as_flag("interleaved", interleaved)
     if interleaved and cos is None:
@@ -121,6 +143,7 @@ def _run(given, interleaved, num_threads):
     except (AttributeError, IndexError, RuntimeError, TypeError):
         _make_source(given, interleaved)  # Says what is wrong.
         raise
-    for name in ("k_cache", "v_cache"):
-        check_writable(name, given[name])
+    for name in text.WRITTEN:
+        if name in given:
+            check_writable(name, given[name])
     call_frames(frames, given.values(), num_threads, _make_source, given, interleaved)

@@ -488,6 +488,12 @@ def check_writable(name, array):
         raise ValueError(f"{name}: expected an array that can be written, got a read-only one")
 
 
+def refuse_unsigned(name, array, element):
+    """MLIR's integers have no sign, but those of quantised rows have."""
+    if element == "i8" and str(array.dtype).endswith("uint8"):
+        raise TypeError(f"{name}: expected elements of int8, got {array.dtype}")
+
+
 def refuse_negative_view(name, array):
     """Refuses a tensor of torch whose memory has its numbers with the other sign: DLPack cannot
     say so. What is read is resolved."""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from . import _cache, _library, text
 from ._arrays import (
     Array, Maker, check_description, check_writable, describe, export_all, is_on_cuda, maker_of,
+    refuse_unsigned,
 )  # fmt: skip
 from ._dropout import add_score, check_rate
 from ._options import check_options, check_score, check_threads, read_options, show
@@ -171,9 +172,7 @@ def _plan(operation, given, window, chunk, alignment, scale, score):
     """The plan of a call with arrays of these types."""
     descriptions = {name: describe(name, array) for name, array in given.items()}
     for name in ("k", "v"):
-        # MLIR's integers have no sign, but those of quantised rows have.
-        if descriptions[name].element == "i8" and str(given[name].dtype).endswith("uint8"):
-            raise TypeError(f"{name}: expected elements of int8, got {given[name].dtype}")
+        refuse_unsigned(name, given[name], descriptions[name].element)
     source = make_source(
         operation, descriptions, window, chunk, alignment, scale, score, operation == "attn"
     )

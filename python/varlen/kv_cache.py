@@ -23,6 +23,8 @@ __all__ = ["KVCache", "OutOfPages", "Step", "quantise"]
 
 # An entry of a table that no request uses.
 _NO_PAGE = -1
+# Fewer rows of floats assignments copy faster.
+_MANY_ROWS = 64
 
 
 # The largest number of a type that quantised rows are of, by its name.
@@ -171,11 +173,27 @@ class KVCache:
             if getattr(x, "requires_grad", False) and self._library.is_grad_enabled():
                 raise ValueError(f"{name}: expected a tensor that needs no gradient; use torch.no_grad()")
         scales = (self.k_scale[layer], self.v_scale[layer]) if self.k_scale else ()
+        if (scales or len(step.pages) >= _MANY_ROWS) and self._append_whole(step, pools, scales, k, v):
+            return
         for number, (x, pool) in enumerate(zip((k, v), pools)):
             if scales:
                 x, scale = quantise(x, pool.dtype)
                 scales[number][step.pages, step.rows] = scale
             pool[step.pages, step.rows] = x
+
+    def _append_whole(self, step, pools, scales, k, v):
+        """The same by varlen.append, in one pass over the rows; whether that takes such arrays."""
+        if self._library.__name__ == "torch":
+            from .torch import append
+        else:
+            from ._append import append
+        before = step.seqused_k - (step.cu_seqlens_q[1:] - step.cu_seqlens_q[:-1])
+        options = dict(zip(("k_scale", "v_scale"), scales))
+        try:
+            append(*pools, k, v, step.cu_seqlens_q, before, block_table=step.block_table, **options)
+        except (NotImplementedError, ValueError):
+            return False  # They are on a GPU, or have other strides.
+        return True
 
     def read(self, request: Hashable, layer: int = 0) -> tuple[Array, Array]:
         """Copies of the keys (length, Hkv, D) and values (length, Hkv, Dv) of a request; of

@@ -10,7 +10,7 @@ or Hq x Tk of keys.
 
 import numpy as np
 
-from . import dtypes
+from . import dtypes, kv_cache
 from .products import matmul
 from .scores import Table
 
@@ -601,16 +601,22 @@ def turn(x, cos, sin, positions, interleaved):
 
 def append(
     k_cache, v_cache, k, v, cu_seqlens, seqused_k, *, block_table=None, cos=None, sin=None,
-    interleaved=False,
+    interleaved=False, k_scale=None, v_scale=None,
 ):  # fmt: skip
-    """What varlen.append makes of caches: copies of them with the new rows. Turned keys are rounded
-    once."""
+    """What varlen.append makes of caches, and of scales if there are some: copies of them with the
+    new rows. Turned keys are rounded once."""
     k_cache, v_cache, page = k_cache.copy(), v_cache.copy(), k_cache.shape[1]
+    scales = () if k_scale is None else (k_scale.copy(), v_scale.copy())
     for s, used in enumerate(seqused_k):
         rows = np.arange(cu_seqlens[s], cu_seqlens[s + 1])
         positions = int(used) + np.arange(len(rows))
         own_k = k[rows] if cos is None else turn(k[rows], cos, sin, positions, interleaved)
         pages = s if block_table is None else block_table[s][positions // page]
-        k_cache[pages, positions % page] = own_k.astype(k.dtype)
-        v_cache[pages, positions % page] = v[rows]
-    return k_cache, v_cache
+        at = pages, positions % page
+        if scales:
+            for cache, scale, x in zip((k_cache, v_cache), scales, (own_k, v[rows])):
+                cache[at], scale[at] = kv_cache.quantise(x, cache.dtype)
+            continue
+        k_cache[at] = own_k.astype(k.dtype)
+        v_cache[at] = v[rows]
+    return k_cache, v_cache, *scales

@@ -403,13 +403,18 @@ def _tangent_function(
 # Extents of the operands of varlen.append that are part of their types.
 _APPEND_STATIC = {
     "k": (1, 2), "v": (1, 2), "cos": (1,), "sin": (1,), "k_cache": (2, 3), "v_cache": (2, 3),
+    "k_scale": (2,), "v_scale": (2,),
 }  # fmt: skip
+
+
+# Operands that it writes to.
+WRITTEN = ("k_cache", "v_cache", "k_scale", "v_scale")
 
 
 def append_function(operands, *, interleaved=False, name="append"):
     """A module with one function around one varlen.append. Its arguments are k, v, cu_seqlens,
-    seqused_k, block_table, cos and sin, those that there are, on tensors, and k_cache and v_cache,
-    memrefs that it writes to: `operands` has the element and the shape of each, in this order.
+    seqused_k, block_table, cos and sin, those that there are, on tensors, and k_cache, v_cache,
+    k_scale and v_scale, memrefs that it writes to: `operands` has the element and the shape of each, in this order.
     All may have any strides but the last, which is 1."""
 
     def extents_of(key, element, shape):
@@ -420,7 +425,7 @@ def append_function(operands, *, interleaved=False, name="append"):
     for key, (element, shape) in operands.items():
         extents = extents_of(key, element, shape)
         strides = ", ".join(["?"] * (len(shape) - 1) + ["1"])
-        if key in ("k_cache", "v_cache"):
+        if key in WRITTEN:
             types.append(f"memref<{extents}, strided<[{strides}]>>")
             parameters.append(f'%{key}: {types[-1]} {{varlen.name = "{key}"}}')
             continue
@@ -432,13 +437,14 @@ def append_function(operands, *, interleaved=False, name="append"):
         )
     table = " block_table(%of_block_table)" if "block_table" in operands else ""
     rotary = " rotary(%of_cos, %of_sin)" if "cos" in operands else ""
+    scales = " scales(%k_scale, %v_scale)" if "k_scale" in operands else ""
     flag = " interleaved" if interleaved else ""
     separator = ",\n    "
     return (
         f"func.func @{name}(\n    {separator.join(parameters)}) {{\n"
         f"{''.join(views)}"
         f"  varlen.append %of_k, %of_v, %of_cu_seqlens seqused_k(%of_seqused_k){table}{rotary}"
-        f" outs(%k_cache, %v_cache){flag}\n"
+        f" outs(%k_cache, %v_cache){scales}{flag}\n"
         f"    : ({', '.join(types)}) -> ()\n"
         "  return\n}\n"
     )

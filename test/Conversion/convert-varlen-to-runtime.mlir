@@ -182,7 +182,7 @@ func.func @pages(%cu: memref<?xi32>, %used: memref<?xi32>, %table: memref<?x?xi3
 // CHECK: %[[BYTES:.*]] = arith.constant 8 : i32
 // CHECK: %[[ADDRESS:.*]] = llvm.select %{{.*}}, %{{.*}}, %{{.*}} : i1, !llvm.ptr
 // CHECK: %[[COUNT:.*]] = call @varlen_append_runs(%{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}, %[[BYTES]], %[[ADDRESS]],
-// CHECK-SAME: (!llvm.ptr, i64, !llvm.ptr, i64, i32, !llvm.ptr, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, !llvm.ptr) -> i64
+// CHECK-SAME: (!llvm.ptr, i64, !llvm.ptr, i64, i32, !llvm.ptr, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, !llvm.ptr) -> i64
 // CHECK: arith.maxsi %[[COUNT]], %{{.*}}
 // CHECK: %[[NULL:.*]] = llvm.mlir.zero : !llvm.ptr
 // CHECK: %[[NONE:.*]] = arith.constant -1 : i64
@@ -190,8 +190,10 @@ func.func @pages(%cu: memref<?xi32>, %used: memref<?xi32>, %table: memref<?x?xi3
 // CHECK-NOT: varlen.append_runs
 func.func @runs(%cu: memref<?xi64>, %used: memref<?xi64>, %table: memref<?x?xi32, strided<[?, 1]>>, %n: index)
     -> (memref<?x6xi64>, memref<?x6xi64>) {
-  %0 = varlen.append_runs %cu, %used block_table(%table) rows(%n, %n) pages(%n, %n) page_rows(%n, %n) positions(%n, %n)
-      : (memref<?xi64>, memref<?xi64>, memref<?x?xi32, strided<[?, 1]>>, index, index, index, index, index, index, index, index)
+  %0 = varlen.append_runs %cu, %used block_table(%table) rows(%n, %n) pages(%n, %n) page_rows(%n, %n)
+      scales(%n, %n, %n, %n) positions(%n, %n)
+      : (memref<?xi64>, memref<?xi64>, memref<?x?xi32, strided<[?, 1]>>, index, index, index, index, index, index,
+         index, index, index, index, index, index)
       -> memref<?x6xi64>
   %1 = varlen.append_runs %cu, %used rows(%n, %n) pages(%n, %n) page_rows(%n, %n)
       : (memref<?xi64>, memref<?xi64>, index, index, index, index, index, index) -> memref<?x6xi64>

@@ -8,6 +8,7 @@ from device import ON_CUDA, skip
 from packed import fails, offsets
 
 import varlen.torch
+from varlen.kv_cache import quantise
 from varlen.torch import append
 from varlen.torch._rotary import rotate
 
@@ -70,6 +71,29 @@ k, v, *_ = draw()
 caches = torch.zeros(6, 250, 2, 24), torch.zeros(6, 250, 2, 40)
 append(*caches, k, v, cu, used)
 assert torch.equal(caches[1][4, 3:203], v[-200:]) and not caches[1][4, 203:].any() and not caches[0][5].any()
+
+# Quantised on the way, by the definition of a cache.
+for element in (torch.int8, torch.float8_e4m3fn):
+    k, v, *caches = draw(torch.bfloat16)
+    caches = [torch.zeros(x.shape).to(element) for x in caches]
+    scales = [torch.zeros(x.shape[:3]) for x in caches]
+    named = dict(zip(("k_scale", "v_scale"), scales))
+    append(*caches, k, v, cu, used, block_table=table, **named)
+    for cache, scale, x in zip(caches, scales, (k, v)):
+        numbers, wanted = quantise(x, element)
+        assert torch.equal(cache[places].view(torch.int8), numbers.view(torch.int8)), element
+        assert torch.equal(scale[places], wanted), element
+    if element is torch.int8:  # Its checks do not compare tensors of f8.
+        torch.library.opcheck(op, (*caches, k, v, cu, used, table), named)
+    given = {"k_cache": caches[0], "v_cache": caches[1], "k": k, "v": v, "cu_seqlens": cu, "seqused_k": used}
+    for words, changed in (
+        ("k_cache: expected a tensor of torch.bfloat16", {"k_scale": None, "v_scale": None}),
+        ("expected k_scale and v_scale, or neither", {"v_scale": None}),
+        ("expected caches of torch.int8 or torch.float8_e4m3fn beside k_scale", {"k_cache": caches[0].float()}),
+        ("v_scale: expected shape (70, 16, 2), got (69, 16, 2)", {"v_scale": scales[1][1:]}),
+        ("k_scale: expected a tensor of torch.float32 and rank 3, got one of torch.float64", {"k_scale": scales[0].double()}),
+    ):  # fmt: skip
+        fails(ValueError, words, lambda: append(**given | named | changed, block_table=table))
 
 # The operator: its schema, and graphs, in which extents are symbols, too.
 k, v, k_cache, v_cache = draw()

@@ -2,6 +2,7 @@
 """varlen.append against its definition: pages and slots, of any rows and strides; rotary embeddings
 of both layouts; sequences without new rows; and errors, after which nothing has been written."""
 
+import ml_dtypes
 import numpy as np
 
 import varlen
@@ -100,6 +101,36 @@ for dtype, page, pairs, of_tables, interleaved in (
 ):  # fmt: skip
     check(dtype, Case(dtype, page).add_rotary(pairs, of_tables, interleaved))
 
+def check_quantised(dtype, element, case):
+    """Numbers and scales of rows of heads; what is turned, and only that, in other roundings."""
+    case.k_cache, case.v_cache = (np.full(x.shape, 7).astype(element) for x in (case.k_cache, case.v_cache))
+    both = np.full((*case.k_cache.shape[:2], 2, KV_HEADS), np.nan, "f4")
+    scales = {"k_scale": both[:, :, 0], "v_scale": both[:, :, 1]}
+    # A row of zeros, and one that is not finite.
+    case.v[2], case.v[5, 0, 3] = 0, np.inf
+    wanted = reference.append(*case.arguments(), **case.options, **scales)
+    varlen.append(*case.arguments(), **case.options, **scales)
+    found = case.k_cache, case.v_cache, *scales.values()
+    for name, x, y in zip(("k", "v", "k_scale", "v_scale"), found, wanted):
+        if name[0] == "v" or "cos" not in case.options:
+            assert x.tobytes() == y.tobytes(), (dtype, element, name, case.options)
+        elif name == "k_scale":
+            np.testing.assert_allclose(x, y, 1e-6)
+        else:
+            size, steps = 2 * case.options["cos"].shape[1], {"int8": 1, "float8_e4m3fn": 32}[element.name]
+            assert np.abs(x.astype("f8") - y.astype("f8")).max() <= steps
+            assert (x[..., size:] != y[..., size:]).sum() < 1e-2 * x.size
+
+
+for dtype, element, page, pairs in (
+    ("f32", "int8", 16, None), ("bf16", "float8_e4m3fn", 5, None), ("f16", "int8", None, 5),
+    ("bf16", "int8", 64, 12), ("f32", "float8_e4m3fn", None, 12),
+):  # fmt: skip
+    case = Case(dtype, page)
+    if pairs:
+        case.add_rotary(pairs, "f32", page is None)
+    check_quantised(dtype, np.dtype(getattr(ml_dtypes, element, element)), case)
+
 # Attention to what was appended has the bits of that to the rows as they are.
 lengths = [a + b for a, b in zip(USED, NEW)]
 case = Case("f32", 16)
@@ -194,6 +225,19 @@ for words, changes in (
      {"block_table": None, "cu_seqlens": offsets([3]), "seqused_k": np.array([14], "i4")}),
 ):  # fmt: skip
     fails(ValueError, words, **changes)
+int8 = {"k_cache": lambda x: np.zeros(x.shape, "i1"), "v_cache": lambda x: np.zeros(x.shape, "i1")}
+scales = {name: np.zeros((pages, 16, KV_HEADS), "f4") for name in ("k_scale", "v_scale")}
+for words, changes in (
+    ("expected scales of caches of 'i8', got none", int8),
+    ("expected k_scale and v_scale, or neither, got one of them", int8 | scales | {"v_scale": None}),
+    ("expected caches of i8 or f8E4M3FN beside scales", scales),
+    ("k_scale has 3 pages: expected", int8 | scales | {"k_scale": scales["k_scale"][:3]}),
+    ("a page of v_scale has 15 rows: expected 16", int8 | scales | {"v_scale": scales["v_scale"][:, :15]}),
+    ("k_scale: expected an array of rank 3 (pages, rows, heads)", int8 | scales | {"k_scale": scales["k_scale"][0]}),
+):  # fmt: skip
+    fails(ValueError, words, **changes)
+fails(TypeError, "k_scale: expected elements of f32, got f64", **int8 | scales | {"k_scale": np.zeros((pages, 16, 2))})
+fails(TypeError, "v_cache: expected elements of int8, got uint8", **int8 | scales | {"v_cache": lambda x: np.zeros(x.shape, "u1")})
 fails(TypeError, "cos: expected elements of f16, bf16, f32, f64, got i32", cos=np.zeros((300, 5), "i4"))
 fails(TypeError, "expected an array with __dlpack__", k_cache=[1])
 read_only = np.zeros((40, 16, 2, 24), "f4")

@@ -25,7 +25,8 @@ struct Append {
   std::vector<int32_t> table = {2, 0, 4, 99, 99, -1, 3, INT32_MIN, -7, 0};
   bool hasTable = true;
   int64_t columns = 3, kRows = 8, vRows = 8, kPages = 5, vPages = 5,
-          kPageRows = 4, vPageRows = 4, cosRows = -1, sinRows = -1;
+          kPageRows = 4, vPageRows = 4, kScalePages = -1, kScalePageRows = -1,
+          vScalePages = -1, vScalePageRows = -1, cosRows = -1, sinRows = -1;
 };
 
 } // namespace
@@ -51,7 +52,8 @@ static std::vector<varlen_append_run> makeRuns(const Append &append) {
         bytes, append.hasTable ? append.table.data() : nullptr, rows,
         append.columns, /*table_stride=*/5, append.kRows, append.vRows,
         append.kPages, append.vPages, append.kPageRows, append.vPageRows,
-        append.cosRows, append.sinRows, &runs);
+        append.kScalePages, append.kScalePageRows, append.vScalePages,
+        append.vScalePageRows, append.cosRows, append.sinRows, &runs);
     EXPECT((count < 0) == (varlen_last_error() != nullptr),
            "an error if and only if it says so");
     EXPECT((count < 0) == (runs == nullptr), "a list if there is no error");
@@ -156,6 +158,23 @@ static void testErrors() {
         "v_cache has 4 pages: expected 5, as many as k_cache");
   check([](Append &a) { a.vPageRows = 5; },
         "a page of v_cache has 5 rows: expected 4, as many as one of k_cache");
+  // Of scales one kind of extents is wrong at a time.
+  auto checkScales = [&](auto change, const char *message) {
+    check(
+        [&](Append &a) {
+          a.kScalePages = a.vScalePages = 5;
+          a.kScalePageRows = a.vScalePageRows = 4;
+          change(a);
+        },
+        message);
+  };
+  checkScales([](Append &a) { a.kScalePages = 4; },
+              "k_scale has 4 pages: expected 5, as many as k_cache");
+  checkScales([](Append &a) { a.vScalePages = 0; },
+              "v_scale has 0 pages: expected 5, as many as k_cache");
+  checkScales([](Append &a) { a.vScalePageRows = 3; },
+              "a page of v_scale has 3 rows: expected 4, as many as one of "
+              "k_cache");
   check([](Append &a) { a.kPageRows = a.vPageRows = 0; },
         "a page of k_cache has 0 rows: expected a positive number");
   check(

@@ -147,22 +147,22 @@ typedef struct varlen_append_run {
    seqused_k says for each how many rows it has in the cache before them. table,
    N x columns and table_stride entries from one row to the next, has the pages
    of each sequence; null: page s is that of sequence s. Rows of k and v, pages
-   of k_cache and v_cache and rows of a page of each are the same numbers.
+   of k_cache and v_cache and rows of a page of each are the same numbers, and
+   so are those of the scales of quantised caches, negative if there are none.
    cos_rows and sin_rows are at least as many as the positions of new rows,
    negative if there are no tables. No two entries are one page that is written.
 
    Returns the number of runs and stores the list, which `varlen_free_tiles` or
    free releases. On bad input, or without memory, returns -1, stores null and
    sets the error. */
-int64_t varlen_append_runs(const void *cu, int64_t cu_size,
-                           const void *seqused_k, int64_t seqused_k_size,
-                           int32_t index_bytes, const int32_t *table,
-                           int64_t table_rows, int64_t columns,
-                           int64_t table_stride, int64_t k_rows, int64_t v_rows,
-                           int64_t k_pages, int64_t v_pages,
-                           int64_t k_page_rows, int64_t v_page_rows,
-                           int64_t cos_rows, int64_t sin_rows,
-                           varlen_append_run **runs);
+int64_t varlen_append_runs(
+    const void *cu, int64_t cu_size, const void *seqused_k,
+    int64_t seqused_k_size, int32_t index_bytes, const int32_t *table,
+    int64_t table_rows, int64_t columns, int64_t table_stride, int64_t k_rows,
+    int64_t v_rows, int64_t k_pages, int64_t v_pages, int64_t k_page_rows,
+    int64_t v_page_rows, int64_t k_scale_pages, int64_t k_scale_page_rows,
+    int64_t v_scale_pages, int64_t v_scale_page_rows, int64_t cos_rows,
+    int64_t sin_rows, varlen_append_run **runs);
 
 /* Buffers of a compiled function, aligned to 64 bytes, in the place of malloc
    and free; null if there is no memory. varlen_free releases lists of tiles,

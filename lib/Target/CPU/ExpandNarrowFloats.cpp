@@ -183,6 +183,28 @@ static Value extendF8(Lanes lanes, Value x, bool asF16) {
   return arith::MulFOp::create(b, result, power);
 }
 
+static Value roundToF8(Lanes lanes, Type type, Value x) {
+  ImplicitLocOpBuilder &b = lanes.b;
+  Value bits = lanes.asInteger(x);
+  Value sign = lanes.bitAnd(lanes.shr(bits, 24), 0x80);
+  Value magnitude = lanes.bitAnd(bits, 0x7fffffff);
+  Value odd = lanes.bitAnd(lanes.shr(magnitude, 20), 1);
+  Value rounded = lanes.add(magnitude, lanes.add(odd, lanes.constant(0x7ffff)));
+  Value result = lanes.shr(lanes.sub(rounded, 120u << 23), 20);
+  // Below 2^-6: adding 2^14 rounds to its last place, the one of denormals.
+  constexpr uint32_t power = 0x46800000;
+  Value sum = arith::AddFOp::create(b, lanes.asReal(magnitude),
+                                    lanes.asReal(lanes.constant(power)));
+  Value denormal = lanes.sub(lanes.asInteger(sum), power);
+  result = lanes.select(lanes.atLeast(magnitude, 0x3c800000), result, denormal);
+  // Past 448 there is nothing but NaN.
+  result =
+      lanes.select(lanes.atLeast(result, 0x7f), lanes.constant(0x7f), result);
+  Type byte = getLaneType(type, b.getI8Type());
+  Value narrow = arith::TruncIOp::create(b, byte, lanes.bitOr(result, sign));
+  return arith::BitcastOp::create(b, type, narrow);
+}
+
 LogicalResult varlen::widenNarrowFloats(Operation *root) {
   MLIRContext *context = root->getContext();
   Type f32 = Float32Type::get(context);
@@ -223,6 +245,7 @@ public:
   void expand(arith::ExtFOp op) const;
   void expandStorage(arith::ExtFOp op) const;
   void expand(arith::TruncFOp op) const;
+  void expandStorage(arith::TruncFOp op) const;
 
 private:
   bool isExpanded(Type narrow) const {
@@ -271,8 +294,25 @@ void ConversionExpander::expand(arith::ExtFOp op) const {
   op.erase();
 }
 
+void ConversionExpander::expandStorage(arith::TruncFOp op) const {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Lanes lanes(b, op.getType());
+  Value x = op.getIn();
+  arith::ExtFOp extend;
+  if (getElementTypeOrSelf(x.getType()).isF64())
+    x = arith::TruncFOp::create(b, lanes.real, x);
+  else if (isNarrow(x.getType()))
+    x = extend = arith::ExtFOp::create(b, lanes.real, x);
+  op.replaceAllUsesWith(roundToF8(lanes, op.getType(), x));
+  op.erase();
+  if (extend)
+    expand(extend);
+}
+
 void ConversionExpander::expand(arith::TruncFOp op) const {
   Type type = op.getType();
+  if (isStorage(type))
+    return expandStorage(op);
   bool fromF64 = getElementTypeOrSelf(op.getIn().getType()).isF64();
   if (!isNarrow(type) || (!isExpanded(type) && !fromF64))
     return;

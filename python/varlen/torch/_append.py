@@ -13,19 +13,21 @@ from .._options import as_flag
 from ._functions import check_dense
 from ._kernels import NAMES, OnCPU
 from ._operators import library
+from ._quantised import NAMES as QUANTISED
 
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _INTEGERS = (torch.int32, torch.int64)
+_ELEMENTS = NAMES | QUANTISED
 # The ranks of operands, in the order of the kernel's arguments.
 _RANKS = {
     "k": 3, "v": 3, "cu_seqlens": 1, "seqused_k": 1, "block_table": 2, "cos": 2, "sin": 2,
-    "k_cache": 4, "v_cache": 4,
+    "k_cache": 4, "v_cache": 4, "k_scale": 3, "v_scale": 3,
 }  # fmt: skip
 
 library.define(
     "append(Tensor(a!) k_cache, Tensor(b!) v_cache, Tensor k, Tensor v, Tensor cu_seqlens, "
     "Tensor seqused_k, Tensor? block_table=None, Tensor? cos=None, Tensor? sin=None, "
-    "bool interleaved=False) -> ()",
+    "bool interleaved=False, Tensor(c!)? k_scale=None, Tensor(d!)? v_scale=None) -> ()",
     tags=(torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides),
 )
 append_op = torch.ops.varlen.append.default
@@ -43,6 +45,8 @@ def append(
     cos: torch.Tensor | None = None,
     sin: torch.Tensor | None = None,
     interleaved: bool = False,
+    k_scale: torch.Tensor | None = None,
+    v_scale: torch.Tensor | None = None,
 ) -> None:
     """Writes keys and values of new tokens into a cache on the CPU, behind those that it has.
 
@@ -51,8 +55,9 @@ def append(
 
     Args:
         k_cache, v_cache: (P, page, Hkv, D) and (P, page, Hkv, Dv), of float16, bfloat16, float32 or
-            float64. The last stride is 1, others may be anything.
-        k, v: (T, Hkv, D) and (T, Hkv, Dv), of k_cache's dtype.
+            float64, or with scales of int8 or float8_e4m3fn. The last stride is 1, others may be
+            anything.
+        k, v: (T, Hkv, D) and (T, Hkv, Dv), of k_cache's dtype; beside scales of any but float64.
         cu_seqlens: (N + 1,), int32 or int64: the first new row of each sequence, and the end of
             the last one.
         seqused_k: (N,), the dtype of cu_seqlens: how many keys each sequence has in the
@@ -61,6 +66,8 @@ def append(
         cos, sin: (positions, R), of a float type: turn the first 2R numbers of each head of k on
             the way, in pairs by the angle of their position.
         interleaved: numbers 2j and 2j + 1 are a pair, else j and j + R.
+        k_scale, v_scale: (P, page, Hkv), float32, of quantised caches: what the numbers of a row of
+            a head are multiplied by is written to these.
 
     Raises:
         TypeError, ValueError: what does not go together, is out of range, or would be written
@@ -70,8 +77,9 @@ def append(
     named = {
         "k_cache": k_cache, "v_cache": v_cache, "k": k, "v": v, "cu_seqlens": cu_seqlens,
         "seqused_k": seqused_k, "block_table": block_table, "cos": cos, "sin": sin,
+        "k_scale": k_scale, "v_scale": v_scale,
     }  # fmt: skip
-    optional = "block_table", "cos", "sin"
+    optional = "block_table", "cos", "sin", "k_scale", "v_scale"
     check_dense(**{name: x for name, x in named.items() if x is not None or name not in optional})
     if torch.is_grad_enabled():
         for name, x in named.items():
@@ -80,16 +88,19 @@ def append(
                     f"{name}: expected a tensor that needs no gradient, as there is none of a "
                     "cache; use torch.no_grad() or detach()"
                 )
-    append_op(*named.values(), as_flag("interleaved", interleaved))
+    append_op(**named, interleaved=as_flag("interleaved", interleaved))
 
 
-def _name(k_cache, v_cache, k, v, cu_seqlens, seqused_k, block_table, cos, sin):
-    """Operands that there are, in the order of the kernel's arguments."""
-    given = {
-        "k": k, "v": v, "cu_seqlens": cu_seqlens, "seqused_k": seqused_k,
-        "block_table": block_table, "cos": cos, "sin": sin, "k_cache": k_cache, "v_cache": v_cache,
-    }  # fmt: skip
-    return {name: x for name, x in given.items() if x is not None}
+_DEFAULTS = {
+    x.name: x.default_value if x.has_default_value() else None for x in append_op._schema.arguments
+}
+
+
+def _read(arguments, options):
+    """Operands that there are, by name in the order of the kernel's arguments, and interleaved."""
+    named = _DEFAULTS | dict(zip(_DEFAULTS, arguments)) | options
+    given = {name: named[name] for name in _RANKS if named[name] is not None}
+    return given, named["interleaved"]
 
 
 def _check(given, interleaved):
@@ -99,9 +110,20 @@ def _check(given, interleaved):
         raise ValueError(
             f"expected k of a float type and cu_seqlens of integers, got {k.dtype} and {index}"
         )
-    of_lists = {"cu_seqlens": index, "seqused_k": index, "block_table": torch.int32}
+    wanted_of = {"cu_seqlens": index, "seqused_k": index, "block_table": torch.int32}
+    wanted_of |= {"k_scale": torch.float32, "v_scale": torch.float32}
+    if ("k_scale" in given) != ("v_scale" in given):
+        raise ValueError("expected k_scale and v_scale, or neither, got one of them")
+    if "k_scale" in given:
+        cache = given["k_cache"].dtype
+        if cache not in QUANTISED or k.dtype == torch.float64:
+            raise ValueError(
+                "expected caches of torch.int8 or torch.float8_e4m3fn beside k_scale and v_scale, and "
+                f"k of less bits than torch.float64, got {cache} and {k.dtype}"
+            )
+        wanted_of |= {"k_cache": cache, "v_cache": cache}
     for name, x in given.items():
-        wanted = of_lists.get(name, k.dtype)
+        wanted = wanted_of.get(name, k.dtype)
         if name in ("cos", "sin"):
             wanted = x.dtype if x.dtype in _FLOATS else torch.float32
         if x.dim() != _RANKS[name] or x.dtype != wanted:
@@ -117,10 +139,12 @@ def _check(given, interleaved):
         ("v", (*k.shape[:2], given["v"].shape[2])),
         ("k_cache", (*given["k_cache"].shape[:2], *k.shape[1:])),
         ("v_cache", (*given["k_cache"].shape[:2], *given["v"].shape[1:])),
+        ("k_scale", given["k_cache"].shape[:3]),
+        ("v_scale", given["k_cache"].shape[:3]),
     ):
-        if tuple(given[name].shape) != wanted:
+        if name in given and tuple(given[name].shape) != tuple(wanted):
             raise ValueError(
-                f"{name}: expected shape {wanted}, got {tuple(given[name].shape)}"
+                f"{name}: expected shape {tuple(wanted)}, got {tuple(given[name].shape)}"
             )
 
 
@@ -128,20 +152,25 @@ def _check(given, interleaved):
 def _find_kernel(described, interleaved):
     """The kernel for operands of that name, dtype and shape, of which extents that are part of no
     type are None."""
-    operands = {name: (NAMES[dtype], shape) for name, dtype, shape in described}
+    operands = {name: (_ELEMENTS[dtype], shape) for name, dtype, shape in described}
     return OnCPU(text.append_function(operands, interleaved=interleaved))
+
+
+# How many of the last extents are part of the code.
+_STATIC = {
+    "k": 2, "v": 2, "cos": 1, "sin": 1, "k_cache": 2, "v_cache": 2, "k_scale": 1, "v_scale": 1,
+}  # fmt: skip
 
 
 def _describe(name, x):
     """What the code for an operand follows from."""
-    static = {"k": 2, "v": 2, "k_cache": 2, "v_cache": 2, "cos": 1, "sin": 1}.get(name, 0)
+    static = _STATIC.get(name, 0)
     open_extents = x.dim() - static
     return name, x.dtype, (None,) * open_extents + tuple(x.shape[open_extents:])
 
 
 def _append_on_cpu(*arguments, **options):
-    *operands, interleaved = _fill(arguments, options)
-    given = _name(*operands)
+    given, interleaved = _read(arguments, options)
     try:
         kernel = _find_kernel(tuple(_describe(*x) for x in given.items()), interleaved)
         kernel(list(given.values()))
@@ -150,28 +179,19 @@ def _append_on_cpu(*arguments, **options):
         raise
 
 
-def _fill(arguments, options):
-    """All arguments, those that are not given as the schema has them."""
-    names = [x.name for x in append_op._schema.arguments]
-    filled = dict.fromkeys(names[6:9]) | {"interleaved": False} | dict(zip(names, arguments)) | options
-    return [filled[name] for name in names]
-
-
 @torch.library.register_fake("varlen::append", lib=library)
 def _append_fake(*arguments, **options):
-    *operands, interleaved = _fill(arguments, options)
-    _check(_name(*operands), interleaved)
+    _check(*_read(arguments, options))
 
 
-def _append_of_negative_views(k_cache, v_cache, *others, **options):
+def _append_of_negative_views(*arguments, **options):
     """PyTorch's own kernel for these fails where an operator returns nothing."""
-    refuse_negative_view("k_cache", k_cache)
-    refuse_negative_view("v_cache", v_cache)
-    others = (x.resolve_neg() if isinstance(x, torch.Tensor) else x for x in others)
-    options = {
-        name: x.resolve_neg() if isinstance(x, torch.Tensor) else x for name, x in options.items()
-    }
-    append_op(k_cache, v_cache, *others, **options)
+    given, interleaved = _read(arguments, options)
+    for name in text.WRITTEN:
+        if name in given:
+            refuse_negative_view(name, given[name])
+    given = {name: x.resolve_neg() for name, x in given.items()}
+    append_op(**given, interleaved=interleaved)
 
 
 library.impl("append", _append_on_cpu, "CPU")

@@ -16,7 +16,7 @@ from doors.importers import make_case
 from python_arguments import ANY, REFUSED, SAME, Change
 from torch.nn.attention import activate_flash_attention_impl, restore_flash_attention_impl
 from torch.nn.attention import varlen as upstream
-from varlen import scores
+from varlen import kv_cache, scores
 from varlen._arrays import name_layout
 
 import jax
@@ -219,8 +219,8 @@ class Pages(InPages, Arrays):
 
 
 def take_new(given, counts):
-    """The caches of a call without the last rows of each sequence, NaN in their places, and these
-    rows, packed: k_cache, v_cache, k and v by name."""
+    """The caches of a call without the last rows of each sequence, NaN or -128 in their places, and
+    these rows, packed: k_cache, v_cache, k and v by name."""
     page, taken = given["k"].shape[1], {}
     for name in ("k", "v"):
         cache, rows = given[name].copy(), []
@@ -228,7 +228,7 @@ def take_new(given, counts):
             for position in range(length - count, length):
                 at = entries[position // page], position % page
                 rows.append(cache[at].copy())
-                cache[at] = np.nan
+                cache[at] = -128 if cache.dtype == np.int8 else np.nan
         taken[f"{name}_cache"] = cache
         taken[name] = np.array(rows, cache.dtype).reshape(len(rows), *cache.shape[2:])
     return taken
@@ -236,7 +236,7 @@ def take_new(given, counts):
 
 def write_whole(write, caches, given):
     """Calls a function that writes to caches, which may not change where it refuses."""
-    caches = [x for x in caches if isinstance(x, (np.ndarray, torch.Tensor)) and x.ndim == 4]
+    caches = [x for x in caches if isinstance(x, (np.ndarray, torch.Tensor)) and x.ndim in (3, 4)]
     readable = [x for x in caches if not isinstance(x, torch.Tensor) or x.layout is torch.strided]
     readable = [x for x in readable if isinstance(x, np.ndarray) or not (x.is_meta or x.is_quantized)]
     before = [arguments.to_numpy(x).tobytes() for x in readable]
@@ -253,12 +253,15 @@ class Appends:
     their names."""
 
     may_share = False
+    take_new = staticmethod(take_new)
+    # Names of what is written, there and in the attention.
+    written = {"k_cache": "k", "v_cache": "v"}
 
     def spell(self):
         given = self.call.given
         lengths = given["seqused_k"]
         counts = [self.draw.randint(0, length) for length in lengths.tolist()]
-        operands = take_new(given, counts) | {
+        operands = self.take_new(given, counts) | {
             "cu_seqlens": np.cumsum([0, *counts]).astype(lengths.dtype),
             "seqused_k": lengths - np.array(counts, lengths.dtype),
             "block_table": given["block_table"],
@@ -276,9 +279,9 @@ class Appends:
         while rng.random() < 0.4:
             before = dict(self.arguments)
             change, name = super().change(rng)
-            if name not in ("k", "v"):
+            if name not in self.written.values():
                 return change, name
-            self.arguments = before  # The caches are in their places.
+            self.arguments = before  # What is written is in their places.
         name = rng.choice(sorted(self.operands))
         change = arguments.change_array(
             rng, name, self.library, self.operands[name], name == "block_table", self.mixes
@@ -293,8 +296,34 @@ class Appends:
         for name, x in self.arguments.items():
             own = name.removeprefix("append_")
             (others if own == name else given)[own] = x
-        write_whole(append, (given["k_cache"], given["v_cache"]), given)
-        return others | {self.word(name): given[f"{name}_cache"] for name in ("k", "v")}
+        write_whole(append, [given[name] for name in self.written], given)
+        return others | {self.word(of): given[name] for name, of in self.written.items()}
+
+
+class QuantisedAppends(Appends):
+    """Calls that quantise what they append."""
+
+    written = {**Appends.written, "k_scale": "k_scale", "v_scale": "v_scale"}
+
+    def adapt(self, rng, case):
+        case = super().adapt(rng, case)
+        return dataclasses.replace(case, element="f32") if case.element == "f64" else case
+
+    def finish_call(self, rng):
+        super().finish_call(rng)
+        given, element = self.call.given, rng.choice(meaning.QUANTISED)
+        self.rows = {name: given[name] for name in ("k", "v")}
+        for name, of in meaning.SCALES.items():
+            given[of], given[name] = kv_cache.quantise(given[of], element)
+
+    def take_new(self, given, counts):
+        """The rows before they are quantised, and caches and scales without them."""
+        taken, rows = take_new(given, counts), take_new({**given, **self.rows}, counts)
+        for name, of in meaning.SCALES.items():
+            taken[of] = rows[of]
+            spread = {**given, "k": given[name][..., None], "v": given[name][..., None]}
+            taken[name] = take_new(spread, counts)[f"{of}_cache"][..., 0]
+        return taken
 
 
 def quantise(rng, given):
@@ -361,6 +390,10 @@ class Append(Appends, Pages):
             return super().forward()
         finally:
             self.arguments = mine
+
+
+class QuantisedAppend(QuantisedAppends, Append):
+    """varlen.append that quantises, and varlen.attn of what it has written."""
 
 
 class Torch(Surface):
@@ -488,6 +521,10 @@ class TorchAppend(Appends, TorchPages):
             return super().attend()
         finally:
             self.arguments = mine
+
+
+class QuantisedTorchAppend(QuantisedAppends, TorchAppend):
+    """varlen.torch.append that quantises, and varlen.torch.varlen_attn of what it has written."""
 
 
 class TorchOutPages(InTorchPages, TorchOut):
@@ -874,6 +911,7 @@ SURFACES = (
     Arrays, TorchAppend, FlashCache, TorchOut, Meta, FlashPages, FlashDense, ProviderPages, Jax,
     Arrays, Append, Pages, TorchPages, TorchOutPages, MetaPages, JaxPages,
     QuantisedArrays, QuantisedPages, QuantisedTorch, QuantisedTorchPages, QuantisedMeta, QuantisedFlash,
+    QuantisedAppend, QuantisedTorchAppend,
 )  # fmt: skip
 
 __all__ = ["ANY", "REFUSED", "SAME", "SURFACES", "Meta", "imported"]

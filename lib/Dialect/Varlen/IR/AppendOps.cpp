@@ -21,6 +21,10 @@ using namespace mlir::varlen;
 
 bool AppendOp::isBufferized() { return isa<MemRefType>(getK().getType()); }
 
+bool AppendOp::isQuantised() {
+  return isQuantisedElement(getElementTypeOrSelf(getKCache()));
+}
+
 namespace {
 /// An extent of an operand that is that of another one.
 struct SameExtent {
@@ -40,7 +44,7 @@ static LogicalResult verifyForm(AppendOp op) {
       return op.emitOpError("expected operands that all are tensors, or all "
                             "memrefs, got ")
              << op.getK().getType() << " and " << operand.getType();
-  unsigned wanted = op.isBufferized() ? 0 : 2;
+  unsigned wanted = op.isBufferized() ? 0 : op.getDpsInits().size();
   if (op->getNumResults() != wanted)
     return op.emitOpError("expected ")
            << wanted << " results on "
@@ -53,19 +57,44 @@ static LogicalResult verifyForm(AppendOp op) {
   return success();
 }
 
+/// Caches are of the type of k and v, or they are quantised and have scales.
+static LogicalResult verifyElements(AppendOp op) {
+  auto elementOf = [](Value value) { return getElementTypeOrSelf(value); };
+  Type element = elementOf(op.getK()), cache = elementOf(op.getKCache());
+  bool isQuantised = op.isQuantised();
+  if (isQuantised && element.isF64())
+    return op.emitOpError("expected k of f16, bf16 or f32 beside caches of ")
+           << cache << ", got " << op.getK().getType();
+  if (elementOf(op.getV()) != element)
+    return op.emitOpError("expected v of ")
+           << element << ", as k is, got " << op.getV().getType();
+  if (!isQuantised && cache != element)
+    return op.emitOpError("expected k_cache of ")
+           << element << ", as k is, got " << op.getKCache().getType();
+  if (elementOf(op.getVCache()) != cache)
+    return op.emitOpError("expected v_cache of ")
+           << cache << ", as k_cache is, got " << op.getVCache().getType();
+  bool hasScales = op.getKScale() && op.getVScale();
+  if (!hasScales && (op.getKScale() || op.getVScale()))
+    return op.emitOpError("expected scales of k and of v, or neither");
+  if (isQuantised && !hasScales)
+    return op.emitOpError("expected scales of caches of ")
+           << cache << ", got none";
+  if (!isQuantised && hasScales)
+    return op.emitOpError("expected caches of i8 or f8E4M3FN beside scales, "
+                          "got ")
+           << op.getKCache().getType();
+  return success();
+}
+
 LogicalResult AppendOp::verify() {
   if (failed(varlen::detail::verifyKnownAttributes(*this)) ||
-      failed(verifyForm(*this)))
+      failed(verifyElements(*this)) || failed(verifyForm(*this)))
     return failure();
   NamedValue k{"k", getK()}, v{"v", getV()}, cu{"cu", getCu()},
       used{"seqused_k", getSequsedK()}, table{"block_table", getBlockTable()},
       cos{"cos", getCos()}, sin{"sin", getSin()},
       kCache{"k_cache", getKCache()}, vCache{"v_cache", getVCache()};
-  Type element = getElementTypeOrSelf(getK());
-  for (const NamedValue &each : {v, kCache, vCache})
-    if (each.type().getElementType() != element)
-      return emitOpError("expected ") << each.name << " of " << element
-                                      << ", as k is, got " << each.type();
   if (getElementTypeOrSelf(getCu()) != getElementTypeOrSelf(getSequsedK()))
     return emitOpError("expected seqused_k of ")
            << getElementTypeOrSelf(getCu()) << ", as cu is, got "
@@ -83,6 +112,9 @@ LogicalResult AppendOp::verify() {
       fixed.emplace_back(each, each.type().getRank() - fromLast);
   if (getCos())
     fixed.append({{cos, 1u}, {sin, 1u}});
+  NamedValue scales[] = {{"k_scale", getKScale()}, {"v_scale", getVScale()}};
+  if (isQuantised())
+    fixed.append({{scales[0], 2u}, {scales[1], 2u}});
   for (const auto &[each, dim] : fixed)
     if (ShapedType::isDynamic(each.extent(dim)) || each.extent(dim) < 1)
       return emitOpError("expected a positive static extent ")
@@ -92,6 +124,10 @@ LogicalResult AppendOp::verify() {
       {v, 0, k, 0},           {v, 1, k, 1},           {kCache, 2, k, 1},
       {kCache, 3, k, 2},      {vCache, 2, k, 1},      {vCache, 3, v, 2},
       {vCache, 0, kCache, 0}, {vCache, 1, kCache, 1}, {used, 0, cu, 0, 1}};
+  if (isQuantised())
+    for (NamedValue scale : scales)
+      same.append(
+          {{scale, 0, kCache, 0}, {scale, 1, kCache, 1}, {scale, 2, k, 1}});
   if (getBlockTable())
     same.push_back({table, 0, cu, 0, 1});
   if (getCos())
@@ -138,8 +174,9 @@ void AppendOp::getEffects(
 void AppendOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   if (isBufferized())
     return;
-  setName(getNewKCache(), "k_cache");
-  setName(getNewVCache(), "v_cache");
+  StringRef names[] = {"k_cache", "v_cache", "k_scale", "v_scale"};
+  for (auto [cache, name] : llvm::zip(getCaches(), names))
+    setName(cache, name);
 }
 
 //===----------------------------------------------------------------------===//
@@ -153,6 +190,9 @@ LogicalResult AppendRunsOp::verify() {
            << getSequsedK().getType();
   if (bool(getCosRows()) != bool(getSinRows()))
     return emitOpError("expected both numbers of positions, or none");
+  if (size_t extents = getScaleExtents().size(); extents != 0 && extents != 4)
+    return emitOpError("expected 4 extents of scales, or none, got ")
+           << extents;
   if (Value table = getBlockTable();
       table && !cast<MemRefType>(table.getType()).isLastDimUnitStride())
     return emitOpError("expected a block_table with a last stride of 1, got ")

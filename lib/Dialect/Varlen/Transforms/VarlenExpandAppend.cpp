@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Utils/Utils.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -47,8 +48,21 @@ private:
   Value viewCache(Value cache, Columns columns);
   /// The run's rows of a table, rows x columns.
   Value viewTable(Value table);
-  void emitRotary(int64_t pairs);
-  void emitCopy(Value packed, Value cache, Columns columns);
+  /// The run's scales, rows x Hkv.
+  Value viewScales(Value scales);
+
+  /// Columns of a cache that one loop computes, one or two views of them.
+  struct Part {
+    SmallVector<Value> inputs, outputs;
+    SmallVector<AffineMap> maps; // of the inputs
+    bool isTurned;
+  };
+  Part turnedPart(int64_t pairs);
+  Part copiedPart(Value packed, Value cache, Columns columns);
+  SmallVector<Value> computePart(ImplicitLocOpBuilder &b, const Part &part,
+                                 ValueRange elements);
+  void emitWrite(const Part &part);
+  void emitQuantised(ArrayRef<Part> parts, Value scales);
 
   AppendOp op;
   ImplicitLocOpBuilder b;
@@ -62,13 +76,17 @@ private:
 Value AppendExpander::emitRuns() {
   auto dim = [&](Value memory, int64_t d) { return index.dim(memory, d); };
   Value cos = op.getCos(), sin = op.getSin();
+  SmallVector<Value> ofScales;
+  if (op.isQuantised())
+    for (Value scale : {op.getKScale(), op.getVScale()})
+      ofScales.append({dim(scale, 0), dim(scale, 1)});
   return AppendRunsOp::create(
       b,
       MemRefType::get({ShapedType::kDynamic, AppendRunsOp::NumColumns},
                       b.getI64Type()),
       op.getCu(), op.getSequsedK(), op.getBlockTable(), dim(op.getK(), 0),
       dim(op.getV(), 0), dim(op.getKCache(), 0), dim(op.getVCache(), 0),
-      dim(op.getKCache(), 1), dim(op.getVCache(), 1),
+      dim(op.getKCache(), 1), dim(op.getVCache(), 1), ofScales,
       cos ? dim(cos, 0) : Value(), sin ? dim(sin, 0) : Value());
 }
 
@@ -108,45 +126,158 @@ Value AppendExpander::viewTable(Value table) {
   return memref::SubViewOp::create(b, table, offsets, sizes, strides);
 }
 
-void AppendExpander::emitRotary(int64_t pairs) {
+Value AppendExpander::viewScales(Value scales) {
+  auto type = cast<MemRefType>(scales.getType());
+  int64_t heads = type.getDimSize(2);
+  Attribute zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
+  SmallVector<OpFoldResult> offsets = {page, pageRow, zero},
+                            sizes = {one, rows, b.getIndexAttr(heads)},
+                            strides = {one, one, one};
+  MemRefType view = memref::SubViewOp::inferRankReducedResultType(
+      {ShapedType::kDynamic, heads}, type, offsets, sizes, strides);
+  return memref::SubViewOp::create(b, view, scales, offsets, sizes, strides);
+}
+
+AppendExpander::Part AppendExpander::turnedPart(int64_t pairs) {
   bool interleaved = op.getInterleaved();
   Columns first = {0, pairs, interleaved ? 2 : 1},
           second = {interleaved ? 1 : pairs, pairs, first.stride};
-  Value inputs[] = {viewNew(op.getK(), first), viewNew(op.getK(), second),
-                    viewTable(op.getCos()), viewTable(op.getSin())};
-  Value outputs[] = {viewCache(op.getKCache(), first),
-                     viewCache(op.getKCache(), second)};
   AffineMap ofRows = b.getMultiDimIdentityMap(3);
   AffineMap ofTables =
       AffineMap::getMultiDimMapWithTargets(3, {0, 2}, b.getContext());
-  Type element = getElementTypeOrSelf(op.getK());
-  auto turn = [&](OpBuilder &nested, Location loc, ValueRange args) {
-    ImplicitLocOpBuilder b(loc, nested);
-    SmallVector<Value> wide =
-        llvm::map_to_vector(args.take_front(4), [&](Value x) {
-          return convertScalarToDtype(b, loc, x, getComputeType(element),
-                                      /*isUnsignedCast=*/false);
-        });
-    Value x = wide[0], y = wide[1], cos = wide[2], sin = wide[3];
-    auto mul = [&](Value lhs, Value rhs) -> Value {
-      return arith::MulFOp::create(b, lhs, rhs);
-    };
-    Value turned[] = {arith::SubFOp::create(b, mul(x, cos), mul(y, sin)),
-                      arith::AddFOp::create(b, mul(x, sin), mul(y, cos))};
-    for (Value &each : turned)
-      each = convertScalarToDtype(b, loc, each, element,
-                                  /*isUnsignedCast=*/false);
-    linalg::YieldOp::create(b, turned);
-  };
-  linalg::GenericOp::create(
-      b, TypeRange(), inputs, outputs,
-      ArrayRef<AffineMap>{ofRows, ofRows, ofTables, ofTables, ofRows, ofRows},
-      SmallVector<utils::IteratorType>(3, utils::IteratorType::parallel), turn);
+  return {{viewNew(op.getK(), first), viewNew(op.getK(), second),
+           viewTable(op.getCos()), viewTable(op.getSin())},
+          {viewCache(op.getKCache(), first), viewCache(op.getKCache(), second)},
+          {ofRows, ofRows, ofTables, ofTables},
+          /*isTurned=*/true};
 }
 
-void AppendExpander::emitCopy(Value packed, Value cache, Columns columns) {
-  linalg::makeMemRefCopyOp(b, b.getLoc(), viewNew(packed, columns),
-                           viewCache(cache, columns));
+AppendExpander::Part AppendExpander::copiedPart(Value packed, Value cache,
+                                                Columns columns) {
+  return {{viewNew(packed, columns)},
+          {viewCache(cache, columns)},
+          {b.getMultiDimIdentityMap(3)},
+          /*isTurned=*/false};
+}
+
+/// The elements of a cache, in the compute type.
+SmallVector<Value> AppendExpander::computePart(ImplicitLocOpBuilder &b,
+                                               const Part &part,
+                                               ValueRange elements) {
+  Type compute = getComputeType(getElementTypeOrSelf(op.getK()));
+  auto wide = llvm::map_to_vector(
+      elements.take_front(part.inputs.size()), [&](Value x) {
+        return convertScalarToDtype(b, b.getLoc(), x, compute,
+                                    /*isUnsignedCast=*/false);
+      });
+  if (!part.isTurned)
+    return wide;
+  Value x = wide[0], y = wide[1], cos = wide[2], sin = wide[3];
+  auto mul = [&](Value lhs, Value rhs) -> Value {
+    return arith::MulFOp::create(b, lhs, rhs);
+  };
+  return {arith::SubFOp::create(b, mul(x, cos), mul(y, sin)),
+          arith::AddFOp::create(b, mul(x, sin), mul(y, cos))};
+}
+
+void AppendExpander::emitWrite(const Part &part) {
+  if (!part.isTurned) {
+    linalg::makeMemRefCopyOp(b, b.getLoc(), part.inputs[0], part.outputs[0]);
+    return;
+  }
+  SmallVector<AffineMap> maps = part.maps;
+  maps.append(part.outputs.size(), b.getMultiDimIdentityMap(3));
+  auto body = [&](OpBuilder &nested, Location loc, ValueRange args) {
+    ImplicitLocOpBuilder b(loc, nested);
+    SmallVector<Value> elements = computePart(b, part, args);
+    for (Value &each : elements)
+      each = convertScalarToDtype(b, loc, each, getElementTypeOrSelf(op.getK()),
+                                  /*isUnsignedCast=*/false);
+    linalg::YieldOp::create(b, elements);
+  };
+  linalg::GenericOp::create(
+      b, TypeRange(), part.inputs, part.outputs, maps,
+      SmallVector<utils::IteratorType>(3, utils::IteratorType::parallel), body);
+}
+
+/// `x` divided by the scale of its row, in the type of a quantised cache; 0 of
+/// a NaN, whose row has a scale that is not finite.
+static Value quantise(ImplicitLocOpBuilder &b, Value x, Value scale,
+                      Type element) {
+  auto constant = [&](double value) -> Value {
+    return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
+  };
+  Value number = arith::DivFOp::create(b, x, scale);
+  Value isNaN =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, number, number);
+  number = arith::SelectOp::create(b, isNaN, constant(0), number);
+  if (element.isInteger())
+    number = math::RoundEvenOp::create(b, number);
+  double largest = getLargestQuantised(element);
+  number = arith::MaximumFOp::create(b, number, constant(-largest));
+  number = arith::MinimumFOp::create(b, number, constant(largest));
+  if (element.isInteger())
+    return arith::FPToSIOp::create(b, element, number);
+  return arith::TruncFOp::create(b, element, number);
+}
+
+/// Elements are computed twice, for the scales and for the numbers: memory
+/// between the two would have to be kept for each run.
+void AppendExpander::emitQuantised(ArrayRef<Part> parts, Value scales) {
+  Type element = getElementTypeOrSelf(op.getKCache());
+  Value view = viewScales(scales);
+  auto constant = [](ImplicitLocOpBuilder &b, double value) -> Value {
+    return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
+  };
+  linalg::FillOp::create(b, constant(b, 0), view);
+  AffineMap ofScales =
+      AffineMap::getMultiDimMapWithTargets(3, {0, 1}, b.getContext());
+  SmallVector<utils::IteratorType> parallel(3, utils::IteratorType::parallel),
+      reduction = parallel;
+  reduction.back() = utils::IteratorType::reduction;
+  for (const Part &part : parts) {
+    SmallVector<AffineMap> maps = part.maps;
+    maps.push_back(ofScales);
+    auto body = [&](OpBuilder &nested, Location loc, ValueRange args) {
+      ImplicitLocOpBuilder b(loc, nested);
+      Value largest = args.back();
+      for (Value x : computePart(b, part, args))
+        largest =
+            arith::MaximumFOp::create(b, largest, math::AbsFOp::create(b, x));
+      linalg::YieldOp::create(b, largest);
+    };
+    linalg::GenericOp::create(b, TypeRange(), part.inputs, view, maps,
+                              reduction, body);
+  }
+  auto finish = [&](OpBuilder &nested, Location loc, ValueRange args) {
+    ImplicitLocOpBuilder b(loc, nested);
+    Value isZero = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, args[0],
+                                         constant(b, 0));
+    Value scale = arith::DivFOp::create(
+        b, args[0], constant(b, getLargestQuantised(element)));
+    scale = arith::SelectOp::create(b, isZero, constant(b, 1), scale);
+    linalg::YieldOp::create(b, scale);
+  };
+  linalg::GenericOp::create(b, TypeRange(), ValueRange(), view,
+                            b.getMultiDimIdentityMap(2),
+                            ArrayRef(parallel).drop_back(), finish);
+  for (const Part &part : parts) {
+    SmallVector<Value> inputs = part.inputs;
+    inputs.push_back(view);
+    SmallVector<AffineMap> maps = part.maps;
+    maps.push_back(ofScales);
+    maps.append(part.outputs.size(), b.getMultiDimIdentityMap(3));
+    auto body = [&](OpBuilder &nested, Location loc, ValueRange args) {
+      ImplicitLocOpBuilder b(loc, nested);
+      Value scale = args[part.inputs.size()];
+      SmallVector<Value> elements = computePart(b, part, args);
+      for (Value &each : elements)
+        each = quantise(b, each, scale, element);
+      linalg::YieldOp::create(b, elements);
+    };
+    linalg::GenericOp::create(b, TypeRange(), inputs, part.outputs, maps,
+                              parallel, body);
+  }
 }
 
 void AppendExpander::emitRun(Value runs, Value number) {
@@ -161,16 +292,28 @@ void AppendExpander::emitRun(Value runs, Value number) {
   auto columnsOf = [](Value packed) {
     return cast<MemRefType>(packed.getType()).getDimSize(2);
   };
+  SmallVector<Part> ofKeys;
+  auto addKeys = [&](Part part) {
+    if (op.isQuantised())
+      ofKeys.push_back(std::move(part));
+    else
+      emitWrite(part);
+  };
   int64_t turned = 0;
   if (op.getCos()) {
     int64_t pairs = cast<MemRefType>(op.getCos().getType()).getDimSize(1);
-    emitRotary(pairs);
+    addKeys(turnedPart(pairs));
     turned = 2 * pairs;
   }
   if (turned < columnsOf(op.getK()))
-    emitCopy(op.getK(), op.getKCache(),
-             {turned, columnsOf(op.getK()) - turned});
-  emitCopy(op.getV(), op.getVCache(), {0, columnsOf(op.getV())});
+    addKeys(copiedPart(op.getK(), op.getKCache(),
+                       {turned, columnsOf(op.getK()) - turned}));
+  Part ofValues =
+      copiedPart(op.getV(), op.getVCache(), {0, columnsOf(op.getV())});
+  if (!op.isQuantised())
+    return emitWrite(ofValues);
+  emitQuantised(ofKeys, op.getKScale());
+  emitQuantised(ofValues, op.getVScale());
 }
 
 void AppendExpander::run() {

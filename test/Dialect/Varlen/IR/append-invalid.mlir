@@ -206,3 +206,66 @@ func.func @runs_columns(%cu: memref<?xi32>, %n: index) {
       : (memref<?xi32>, memref<?xi32>, index, index, index, index, index, index) -> memref<?x5xi64>
   return
 }
+
+// -----
+
+func.func @quantised_f64(%k: memref<7x2x16xf64>, %cu: memref<4xi32>, %used: memref<3xi32>, %kc: memref<5x4x2x16xi8>, %vc: memref<5x4x2x16xi8>, %ks: memref<5x4x2xf32>, %vs: memref<5x4x2xf32>) {
+  // expected-error @below {{expected k of f16, bf16 or f32 beside caches of 'i8', got 'memref<7x2x16xf64>'}}
+  varlen.append %k, %k, %cu seqused_k(%used) outs(%kc, %vc) scales(%ks, %vs)
+      : (memref<7x2x16xf64>, memref<7x2x16xf64>, memref<4xi32>, memref<3xi32>, memref<5x4x2x16xi8>, memref<5x4x2x16xi8>, memref<5x4x2xf32>, memref<5x4x2xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @quantised_elements(%k: memref<7x2x16xf32>, %cu: memref<4xi32>, %used: memref<3xi32>, %kc: memref<5x4x2x16xi8>, %vc: memref<5x4x2x16xf8E4M3FN>, %ks: memref<5x4x2xf32>, %vs: memref<5x4x2xf32>) {
+  // expected-error @below {{expected v_cache of 'i8', as k_cache is, got 'memref<5x4x2x16xf8E4M3FN>'}}
+  varlen.append %k, %k, %cu seqused_k(%used) outs(%kc, %vc) scales(%ks, %vs)
+      : (memref<7x2x16xf32>, memref<7x2x16xf32>, memref<4xi32>, memref<3xi32>, memref<5x4x2x16xi8>, memref<5x4x2x16xf8E4M3FN>, memref<5x4x2xf32>, memref<5x4x2xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @no_scales(%k: memref<7x2x16xf32>, %cu: memref<4xi32>, %used: memref<3xi32>, %kc: memref<5x4x2x16xi8>, %vc: memref<5x4x2x16xi8>, %ks: memref<5x4x2xf32>, %vs: memref<5x4x2xf32>) {
+  // expected-error @below {{expected scales of caches of 'i8', got none}}
+  varlen.append %k, %k, %cu seqused_k(%used) outs(%kc, %vc)
+      : (memref<7x2x16xf32>, memref<7x2x16xf32>, memref<4xi32>, memref<3xi32>, memref<5x4x2x16xi8>, memref<5x4x2x16xi8>) -> ()
+  return
+}
+
+// -----
+
+func.func @scales_of_floats(%k: memref<7x2x16xf32>, %cu: memref<4xi32>, %used: memref<3xi32>, %kc: memref<5x4x2x16xf32>, %vc: memref<5x4x2x16xf32>, %ks: memref<5x4x2xf32>, %vs: memref<5x4x2xf32>) {
+  // expected-error @below {{expected caches of i8 or f8E4M3FN beside scales, got 'memref<5x4x2x16xf32>'}}
+  varlen.append %k, %k, %cu seqused_k(%used) outs(%kc, %vc) scales(%ks, %vs)
+      : (memref<7x2x16xf32>, memref<7x2x16xf32>, memref<4xi32>, memref<3xi32>, memref<5x4x2x16xf32>, memref<5x4x2x16xf32>, memref<5x4x2xf32>, memref<5x4x2xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @scale_heads(%k: memref<7x2x16xf32>, %cu: memref<4xi32>, %used: memref<3xi32>, %kc: memref<5x4x2x16xi8>, %vc: memref<5x4x2x16xi8>, %ks: memref<5x4x3xf32>, %vs: memref<5x4x2xf32>) {
+  // expected-error @below {{expected extent 2 of k_scale to be 2, extent 1 of k, got 3}}
+  varlen.append %k, %k, %cu seqused_k(%used) outs(%kc, %vc) scales(%ks, %vs)
+      : (memref<7x2x16xf32>, memref<7x2x16xf32>, memref<4xi32>, memref<3xi32>, memref<5x4x2x16xi8>, memref<5x4x2x16xi8>, memref<5x4x3xf32>, memref<5x4x2xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @scale_pages(%k: memref<7x2x16xf32>, %cu: memref<4xi32>, %used: memref<3xi32>, %kc: memref<5x4x2x16xi8>, %vc: memref<5x4x2x16xi8>, %ks: memref<6x4x2xf32>, %vs: memref<5x4x2xf32>) {
+  // expected-error @below {{expected extent 0 of k_scale to be 5, extent 0 of k_cache, got 6}}
+  varlen.append %k, %k, %cu seqused_k(%used) outs(%kc, %vc) scales(%ks, %vs)
+      : (memref<7x2x16xf32>, memref<7x2x16xf32>, memref<4xi32>, memref<3xi32>, memref<5x4x2x16xi8>, memref<5x4x2x16xi8>, memref<6x4x2xf32>, memref<5x4x2xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @scale_extents(%cu: memref<?xi32>, %n: index) {
+  // expected-error @below {{expected 4 extents of scales, or none, got 1}}
+  %0 = varlen.append_runs %cu, %cu rows(%n, %n) pages(%n, %n) page_rows(%n, %n) scales(%n)
+      : (memref<?xi32>, memref<?xi32>, index, index, index, index, index, index, index) -> memref<?x6xi64>
+  return
+}

@@ -25,6 +25,19 @@ func.func @slots(%k: memref<7x2x16xf32>, %cu: memref<4xi32>, %used: memref<3xi32
   return
 }
 
+// Quantised caches, whose scales are results, too.
+// CHECK-LABEL: func.func @quantised
+// CHECK: %k_cache, %v_cache, %k_scale, %v_scale = varlen.append %{{.*}}, %{{.*}}, %{{.*}} seqused_k(%{{.*}}) rotary(%{{.*}}, %{{.*}}) outs(%{{.*}}, %{{.*}}) scales(%{{.*}}, %{{.*}}) interleaved :
+func.func @quantised(%k: tensor<?x2x16xf16>, %cu: tensor<?xi32>, %used: tensor<?xi32>, %cos: tensor<?x5xf32>,
+                     %cache: tensor<?x8x2x16xf8E4M3FN>, %scale: tensor<?x8x2xf32>)
+    -> (tensor<?x8x2x16xf8E4M3FN>, tensor<?x8x2xf32>) {
+  %0:4 = varlen.append %k, %k, %cu seqused_k(%used) rotary(%cos, %cos) outs(%cache, %cache) scales(%scale, %scale) interleaved
+      : (tensor<?x2x16xf16>, tensor<?x2x16xf16>, tensor<?xi32>, tensor<?xi32>, tensor<?x5xf32>, tensor<?x5xf32>,
+         tensor<?x8x2x16xf8E4M3FN>, tensor<?x8x2x16xf8E4M3FN>, tensor<?x8x2xf32>, tensor<?x8x2xf32>)
+      -> (tensor<?x8x2x16xf8E4M3FN>, tensor<?x8x2x16xf8E4M3FN>, tensor<?x8x2xf32>, tensor<?x8x2xf32>)
+  return %0#0, %0#2 : tensor<?x8x2x16xf8E4M3FN>, tensor<?x8x2xf32>
+}
+
 // CHECK-LABEL: func.func @runs
 // CHECK: %runs = varlen.append_runs %{{.*}}, %{{.*}} block_table(%{{.*}}) rows(%[[N:.*]], %[[N]]) pages(%[[N]], %[[N]]) page_rows(%[[N]], %[[N]]) positions(%[[N]], %[[N]]) :
 // CHECK: varlen.append_runs %{{.*}}, %{{.*}} rows(

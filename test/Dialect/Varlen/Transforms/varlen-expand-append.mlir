@@ -80,3 +80,36 @@ func.func @interleaved(%k: memref<?x2x16xf64>, %cu: memref<?xi32>, %used: memref
          memref<4x8x2x16xf64>, memref<4x8x2x16xf64>) -> ()
   return
 }
+
+// -----
+
+// The largest number of a row of a head over both parts of it, the scale, and then the numbers.
+// CHECK-DAG: #[[$ROWS:.*]] = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+// CHECK-DAG: #[[$SCALES:.*]] = affine_map<(d0, d1, d2) -> (d0, d1)>
+// CHECK-LABEL: func @quantised(
+// CHECK-SAME: %[[KS:[a-z0-9]*]]: memref<4x8x2xf32>)
+// CHECK: varlen.append_runs %{{.*}}, %{{.*}} rows({{.*}}) pages({{.*}}) page_rows({{.*}}) scales(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) positions(
+// CHECK: scf.forall
+// CHECK: %[[SCALE:.*]] = memref.subview %[[KS]][%{{.*}}, %{{.*}}, 0] [1, %{{.*}}, 2] [1, 1, 1] : {{.*}} to memref<?x2xf32,
+// CHECK: linalg.fill ins(%{{.*}}) outs(%[[SCALE]] :
+// CHECK: linalg.generic {{.*}} iterator_types = ["parallel", "parallel", "reduction"]} ins(%[[X:[^,]*]], %[[Y:[^,]*]], %[[COS:[^,]*]], %[[SIN:[^,]*]] : {{.*}} outs(%[[SCALE]] :
+// CHECK: arith.mulf
+// CHECK-COUNT-2: arith.maximumf
+// CHECK: linalg.generic {indexing_maps = [#[[$ROWS]], #[[$SCALES]]], iterator_types = ["parallel", "parallel", "reduction"]} ins(%[[REST:.*]] : {{.*}} outs(%[[SCALE]] :
+// CHECK: math.absf
+// CHECK: linalg.generic {{.*}} iterator_types = ["parallel", "parallel"]} outs(%[[SCALE]] :
+// CHECK: %[[A:.*]] = arith.divf %{{.*}}, %cst{{.*}} : f32
+// CHECK: arith.select %{{.*}}, %{{.*}}, %[[A]] : f32
+// CHECK: linalg.generic {{.*}} ins(%[[X]], %[[Y]], %[[COS]], %[[SIN]], %[[SCALE]] :
+// CHECK: math.roundeven
+// CHECK: arith.fptosi %{{.*}} : f32 to i8
+// CHECK: linalg.yield %{{.*}}, %{{.*}} : i8, i8
+// CHECK: linalg.generic {{.*}} ins(%[[REST]], %[[SCALE]] :
+func.func @quantised(%k: memref<?x2x16xbf16>, %cu: memref<?xi64>, %used: memref<?xi64>, %cos: memref<?x5xf32>,
+                     %kc: memref<4x8x2x16xi8>, %vc: memref<4x8x2x16xi8>, %ks: memref<4x8x2xf32>) {
+  %vs = memref.alloc() : memref<4x8x2xf32>
+  varlen.append %k, %k, %cu seqused_k(%used) rotary(%cos, %cos) outs(%kc, %vc) scales(%ks, %vs)
+      : (memref<?x2x16xbf16>, memref<?x2x16xbf16>, memref<?xi64>, memref<?xi64>, memref<?x5xf32>, memref<?x5xf32>,
+         memref<4x8x2x16xi8>, memref<4x8x2x16xi8>, memref<4x8x2xf32>, memref<4x8x2xf32>) -> ()
+  return
+}

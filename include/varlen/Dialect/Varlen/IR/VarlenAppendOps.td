@@ -20,11 +20,12 @@ include "mlir/Interfaces/DestinationStyleOpInterface.td"
 // append
 //===----------------------------------------------------------------------===//
 
-def Varlen_Cache : Varlen_Shaped<Varlen_Float, 4>;
+def Varlen_Cache : Varlen_Shaped<Varlen_KeyElement, 4>;
+def Varlen_RowScales : Varlen_Shaped<F32, 3>;
 def Varlen_RotaryTable : Varlen_Shaped<Varlen_Float, 2>;
 
 def Varlen_AppendOp : Varlen_Op<"append", [
-    AttrSizedOperandSegments, SameVariadicResultSize, DestinationStyleOpInterface,
+    AttrSizedOperandSegments, DestinationStyleOpInterface,
     DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
@@ -51,6 +52,12 @@ def Varlen_AppendOp : Varlen_Op<"append", [
     the compute type, f32 or f64 for f64 keys, and rounded once. Tables may be of any type of
     floats.
 
+    Caches of i8 or f8E4M3FN, beside `k` and `v` of f16, bf16 or f32, are quantised: `scales` are
+    P x page x Hkv of f32, and each row of each head is written as numbers whose largest is 127, or
+    448 of f8E4M3FN, and what they are multiplied by. With a the largest magnitude of the row in
+    f32, its scale is a / 127, or 1 where a is 0, and a number x becomes x / scale, rounded to
+    nearest, ties to even. A row that is not finite has a scale that is not.
+
     Where the operation runs an error says which entry is wrong: cu that is not valid, a
     position behind the pages of a sequence or behind the tables, an entry of the table that
     is no page of the cache, and a page that two entries write to. Then nothing is written.
@@ -68,6 +75,12 @@ def Varlen_AppendOp : Varlen_Op<"append", [
     varlen.append %k, %v, %cu seqused_k(%used) outs(%k_cache, %v_cache)
         : (memref<?x2x64xbf16>, memref<?x2x64xbf16>, memref<?xi32>, memref<?xi32>,
            memref<8x4096x2x64xbf16>, memref<8x4096x2x64xbf16>) -> ()
+
+    varlen.append %k, %v, %cu seqused_k(%used) outs(%k_cache, %v_cache)
+        scales(%k_scale, %v_scale)
+        : (memref<?x2x64xbf16>, memref<?x2x64xbf16>, memref<?xi32>, memref<?xi32>,
+           memref<8x4096x2x64xi8>, memref<8x4096x2x64xi8>, memref<8x4096x2xf32>,
+           memref<8x4096x2xf32>) -> ()
     ```
   }];
   let arguments = (ins
@@ -80,22 +93,26 @@ def Varlen_AppendOp : Varlen_Op<"append", [
     Arg<Optional<Varlen_RotaryTable>, "sines, positions x R">:$sin,
     Arg<Varlen_Cache, "keys, P x page x Hkv x D">:$k_cache,
     Arg<Varlen_Cache, "values, P x page x Hkv x Dv">:$v_cache,
+    Arg<Optional<Varlen_RowScales>, "scales of quantised keys, P x page x Hkv">:$k_scale,
+    Arg<Optional<Varlen_RowScales>, "scales of quantised values, P x page x Hkv">:$v_scale,
     UnitAttr:$interleaved);
-  let results = (outs
-    Optional<Varlen_Tensor<Varlen_Float, 4>>:$new_k_cache,
-    Optional<Varlen_Tensor<Varlen_Float, 4>>:$new_v_cache);
+  let results = (outs Variadic<AnyRankedTensor>:$caches);
   let assemblyFormat = [{
     $k `,` $v `,` $cu `seqused_k` `(` $seqused_k `)`
     (`block_table` `(` $block_table^ `)`)? (`rotary` `(` $cos^ `,` $sin `)`)?
-    `outs` `(` $k_cache `,` $v_cache `)` (`interleaved` $interleaved^)? attr-dict
+    `outs` `(` $k_cache `,` $v_cache `)` (`scales` `(` $k_scale^ `,` $v_scale `)`)?
+    (`interleaved` $interleaved^)? attr-dict
     `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     bool isBufferized();
     ::mlir::MutableOperandRange getDpsInitsMutable() {
-      return ::mlir::MutableOperandRange(*this, getKCacheMutable().getOperandNumber(), 2);
+      return ::mlir::MutableOperandRange(*this, getKCacheMutable().getOperandNumber(),
+                                         2 + (getKScale() ? 1 : 0) + (getVScale() ? 1 : 0));
     }
+    /// Whether caches are of a type that only quantised ones have.
+    bool isQuantised();
   }];
 }
 
@@ -115,8 +132,8 @@ def Varlen_AppendRunsOp : Varlen_Op<"append_runs", [
     the list with `memref.dealloc`.
 
     `rows(k, v)` are the rows of new keys and values, `pages(k, v)` those of the caches,
-    `page_rows(k, v)` the rows of a page of each, and `positions(cos, sin)` the rows of the
-    tables of a rotary embedding.
+    `page_rows(k, v)` the rows of a page of each, `scales(k, k, v, v)` both of the scales of
+    quantised caches, and `positions(cos, sin)` the rows of the tables of a rotary embedding.
 
     ```mlir
     %runs = varlen.append_runs %cu, %used block_table(%table) rows(%t, %t) pages(%p, %p)
@@ -129,12 +146,13 @@ def Varlen_AppendRunsOp : Varlen_Op<"append_runs", [
     Optional<Varlen_MemRef<I32, 2>>:$block_table,
     Index:$k_rows, Index:$v_rows, Index:$k_pages, Index:$v_pages,
     Index:$k_page_rows, Index:$v_page_rows,
+    Variadic<Index>:$scale_extents,
     Optional<Index>:$cos_rows, Optional<Index>:$sin_rows);
   let results = (outs Res<Varlen_MemRef<I64, 2>, "", [MemAlloc]>:$runs);
   let assemblyFormat = [{
     $cu `,` $seqused_k (`block_table` `(` $block_table^ `)`)?
     `rows` `(` $k_rows `,` $v_rows `)` `pages` `(` $k_pages `,` $v_pages `)`
-    `page_rows` `(` $k_page_rows `,` $v_page_rows `)`
+    `page_rows` `(` $k_page_rows `,` $v_page_rows `)` (`scales` `(` $scale_extents^ `)`)?
     (`positions` `(` $cos_rows^ `,` $sin_rows `)`)?
     attr-dict `:` functional-type(operands, results)
   }];

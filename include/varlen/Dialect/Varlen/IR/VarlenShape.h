@@ -40,6 +40,12 @@ SmallVector<Type> inferGradientTypes(ShapedType q, ShapedType k, ShapedType v,
 inline bool isQuantisedElement(Type type) {
   return type.isInteger(8) || isa<Float8E4M3FNType>(type);
 }
+/// The largest magnitude that a row is quantised to: integers are symmetric.
+inline double getLargestQuantised(Type type) {
+  if (auto f8 = dyn_cast<FloatType>(type))
+    return APFloat::getLargest(f8.getFloatSemantics()).convertToDouble();
+  return 127;
+}
 
 /// The type of products, sums and lse for element type `type`: f64 for f64,
 /// else f32.

@@ -425,7 +425,8 @@ def VarlenExpandAppend : Pass<"varlen-expand-append"> {
     `varlen.append_runs` checks where rows go and makes a list; each run of it is an iteration
     of an `scf.forall`, in which linalg writes the rows to their page: copies them, and with a
     rotary embedding turns pairs of the keys, one operation on the first and the second of all
-    pairs.
+    pairs. For quantised caches one operation reduces the rows of heads to their largest magnitudes,
+    one makes scales of these, and one writes numbers, from rows that are turned once more.
 
     *Requires*: memrefs.
     *Guarantees*: no `varlen.append` is left. Where the list says that something is wrong
