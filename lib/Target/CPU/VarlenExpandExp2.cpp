@@ -132,8 +132,8 @@ static bool isWholeRegisters(Type type) {
 /// 2^x = p(x - n) * 2^n with the instruction that multiplies by 2^n. It knows
 /// what n means beyond the range of exponents, and makes 0 of -inf though
 /// p(-inf - -inf) is a NaN (Intel's manual, VSCALEFPS, table of special cases).
-/// Lanes that would be denormal are off: such a number costs more than a hundred
-/// cycles here and in whatever is computed from it.
+/// Lanes that would be denormal are off: such a number costs more than a
+/// hundred cycles here and in whatever is computed from it.
 static Value scaleExp2(ImplicitLocOpBuilder &b, Value x, const Format &format) {
   auto type = cast<VectorType>(x.getType());
   LaneBuilder lanes{b, type, Type()};

@@ -87,9 +87,8 @@ ForTilesOp RoleEmitter::emitStatistics(const RoleShape &shape) {
     Value tlse = readNumbers(jvpGrad.getTlse());
     Value tdlse = readNumbers(jvpGrad.getDlse());
     Value tsink = readNumbers(jvpGrad.getTsink());
-    auto tangents =
-        OnlineTangentStatisticsOp::create(b, dots, lse, values.getDelta(), tlse,
-                                          tdlse, sink, tsink, natural);
+    auto tangents = OnlineTangentStatisticsOp::create(
+        b, dots, lse, values.getDelta(), tlse, tdlse, sink, tsink, natural);
     written.append({tlse, tangents.getTdelta()});
     term = tangents.getSinkTerm();
   }
