@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """What the derivatives of attention cost on this CPU, in forwards.
 
-For the batch pr164502, without a mask: `varlen.attn`, `varlen.attn_jvp` and `varlen.attn_grad` in
-turns, each the least of several times, and with --torch torch.func.jvp of PyTorch's
-scaled_dot_product_attention by its math path (which alone has a forward mode), sequence by
-sequence. `gflops` counts 4, 12 and 10 FLOPs for each pair of a query and a key, head and element of
-head_dim. `workspace` is what a call allocates beside operands and results, for the batch and for
-one twice as long.
+For the batch pr164502, without a mask: `varlen.attn`, `varlen.attn_jvp`, `varlen.attn_grad` and
+`varlen.attn_jvp_grad` in turns, each the least of several times, and with --torch torch.func.jvp of
+PyTorch's scaled_dot_product_attention by its math path (which alone has a forward mode), sequence
+by sequence. A double backward is an attn_jvp and an attn_jvp_grad without a cotangent of out.
+`gflops` counts 4, 12, 10 and 20 FLOPs for each pair of a query and a key, head and element of
+head_dim. `workspace` is what a call of attn_jvp, and of attn_jvp_grad, allocates beside operands
+and results, for the batch and for one twice as long.
 
     derivatives.py [--build build] [--rounds 5] [--threads 2,1] [--heads 16] [--torch] [--cpu-time]
 
@@ -30,7 +31,13 @@ import sets  # noqa: E402
 import varlen  # noqa: E402
 
 # FLOPs for each pair, head and element of head_dim.
-FLOPS = {"attn": 4, "attn_jvp": 12, "attn_grad": 10}
+FLOPS = {"attn": 4, "attn_jvp": 12, "attn_grad": 10, "attn_jvp_grad": 20}
+
+
+def make_module(operation, batch, dtype, head_dim):
+    return getattr(varlen.text, operation)(
+        dtype=dtype, heads=batch.heads, kv_heads=batch.kv_heads, head_dim=head_dim, same_cu=True
+    )
 
 
 def make_calls(batch, dtype, head_dim, threads):
@@ -45,12 +52,16 @@ def make_calls(batch, dtype, head_dim, threads):
         (batch.heads, 3), (batch.kv_heads, 4)
     ))  # fmt: skip
     cu = numpy.cumsum([0, *batch.q_lengths]).astype(numpy.int32)
-    out, lse = varlen.attn(q, k, v, cu, return_lse=True)
+    out, lse, tout, tlse = varlen.attn_jvp(q, k, v, tq, tk, tv, cu)
     given = {"num_threads": threads}
+    second = varlen.compile(make_module("attn_jvp_grad", batch, dtype, head_dim))[None]
     return {
         "attn": lambda: varlen.attn(q, k, v, cu, **given),
         "attn_jvp": lambda: varlen.attn_jvp(q, k, v, tq, tk, tv, cu, **given),
         "attn_grad": lambda: varlen.attn_grad(dout, q, k, v, out, lse, cu, **given),
+        "attn_jvp_grad": lambda: second(
+            dout, q, k, v, tq, tk, tv, out, lse, tout, tlse, cu, **given
+        ),
     }
 
 
@@ -89,12 +100,10 @@ def find_least(calls, rounds, clock):
     return least
 
 
-def measure_workspace(batch, dtype, head_dim, threads):
+def measure_workspace(operation, batch, dtype, head_dim, threads):
     """MB of a call, for the batch and for one with every sequence twice as long; and GFLOPS that
     multiply-adds reach on the same threads."""
-    module = varlen.text.attn_jvp(
-        dtype=dtype, heads=batch.heads, kv_heads=batch.kv_heads, head_dim=head_dim, same_cu=True
-    )
+    module = make_module(operation, batch, dtype, head_dim)
     found = []
     for factor in (1, 2):
         figures = {}
@@ -124,7 +133,10 @@ def main():
         sets.pr164502(), heads=arguments.heads, kv_heads=arguments.heads
     )
     pairs = sum(x * x for x in batch.q_lengths) * batch.heads
-    print("threads type head_dim  forward ms  jvp ms  ratio  gradients ms  ratio  torch's jvp ms  jvp gflops (of peak)  workspace MB")
+    print(
+        "threads type head_dim  forward ms  jvp ms  ratio  gradients ms  ratio  second ms  ratio  "
+        "double backward's ratio  torch's jvp ms  jvp and second gflops (of peak)  workspace MB"
+    )
     for threads in map(int, arguments.threads.split(",")):
         for dtype in arguments.dtypes.split(","):
             for head_dim in map(int, arguments.head_dims.split(",")):
@@ -135,16 +147,24 @@ def main():
                 if arguments.cpu_time:
                     clock = lambda threads=threads: time.process_time() / threads  # noqa: E731
                 least = find_least(calls, arguments.rounds, clock)
-                one, two, peak = measure_workspace(batch, dtype, head_dim, threads)
-                gflops = FLOPS["attn_jvp"] * pairs * head_dim / least["attn_jvp"] / 1e6
-                # The peak is measured by the clock.
-                fraction = "-" if arguments.cpu_time else f"{gflops / peak:4.2f}"
-                forward, jvp, grad = (least[name] for name in FLOPS)
+                found = {
+                    name: measure_workspace(name, batch, dtype, head_dim, threads)
+                    for name in ("attn_jvp", "attn_jvp_grad")
+                }
+                speeds = []
+                for name, (_, _, peak) in found.items():
+                    gflops = FLOPS[name] * pairs * head_dim / least[name] / 1e6
+                    # The peak is measured by the clock.
+                    fraction = "-" if arguments.cpu_time else f"{gflops / peak:4.2f}"
+                    speeds.append(f"{gflops:6.0f} ({fraction})")
+                forward, jvp, grad, second = (least[name] for name in FLOPS)
                 torch = f"{least['torch']:9.0f}" if arguments.torch else "        -"
+                workspace = ", ".join(f"{mb:.1f}" for one in found.values() for mb in one[:2])
                 print(
-                    f"{threads} {dtype:4} {head_dim:3}  {forward:8.1f}  {jvp:8.1f}  {jvp / forward:5.2f}  "
-                    f"{grad:8.1f}  {grad / forward:5.2f}  {torch}  {gflops:6.0f} ({fraction})  "
-                    f"{one:.1f}, {two:.1f}", flush=True,
+                    f"{threads} {dtype:4} {head_dim:3}  {forward:8.1f}  {jvp:8.1f}  "
+                    f"{jvp / forward:5.2f}  {grad:8.1f}  {grad / forward:5.2f}  {second:8.1f}  "
+                    f"{second / forward:5.2f}  {(jvp + second) / forward:5.2f}  {torch}  "
+                    f"{' '.join(speeds)}  {workspace}", flush=True,
                 )  # fmt: skip
 
 
