@@ -389,6 +389,20 @@ def _cells(group):
     """What a sample has of a group: every pair of these that occurs in the lists. All but
     conversions of elements is compiled alike for both 16-bit types, and head sizes for both
     wide ones."""
+    yield from _cells_of_types(group)
+    yield "score", is_narrow(group), group.score
+    yield "sizes", is_narrow(group), group.d, group.dv
+
+
+def _gradient_cells(group):
+    """The same with each score and each head size for one width of elements: gradients read
+    rows as the forward does, whose sample has every pair."""
+    yield from _cells_of_types(group)
+    yield "score", group.score
+    yield "sizes", group.d, group.dv
+
+
+def _cells_of_types(group):
     width = "16-bit" if is_narrow(group) else group.dtype
     heads = "mha" if group.heads == group.kv_heads else "mqa" if group.kv_heads == 1 else "gqa"
     by_type = {
@@ -399,16 +413,14 @@ def _cells(group):
     }  # fmt: skip
     yield from ((width, name, value) for name, value in by_type.items())
     yield group.dtype, group.suite
-    yield "score", is_narrow(group), group.score
-    yield "sizes", is_narrow(group), group.d, group.dv
 
 
-def _take(rng, groups, every=3):
+def _take(rng, groups, every=3, cells_of=_cells):
     """Groups that together have all cells that the given ones have, each with its sequences
     of one out of `every`."""
     groups = list(groups)
     rng.shuffle(groups)
-    cells = [set(_cells(group)) for group in groups]
+    cells = [set(cells_of(group)) for group in groups]
     missing = set().union(*cells)
     while missing:
         best = max(range(len(groups)), key=lambda i: len(cells[i] & missing))
@@ -424,18 +436,18 @@ def _some_long_groups():
             yield group
 
 
-def _sample(rng, longest, accept=lambda group: True):
+def _sample(rng, longest, accept=lambda group: True, cells_of=_cells):
     lists = [
         tile_groups(), score_groups(), beyond_groups(), fa2_groups(longest), fa3_groups(longest)
     ]  # fmt: skip
-    yield from _take(rng, filter(accept, itertools.chain(*lists)))
+    yield from _take(rng, filter(accept, itertools.chain(*lists)), cells_of=cells_of)
     yield from itertools.islice(single_groups(), 0, None, 3)
     yield from _some_long_groups()
 
 
 def sample_gradient_groups():
-    """The same for gradients, of which a golden one takes longer."""
-    return _sample(random.Random("gradients"), 260, has_gradients)
+    """The same for gradients, of which a golden one takes longer (see _gradient_cells)."""
+    return _sample(random.Random("gradients"), 260, has_gradients, _gradient_cells)
 
 
 def sample_tangent_groups():
