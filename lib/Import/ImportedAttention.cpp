@@ -20,52 +20,71 @@ using namespace mlir::varlen;
 static constexpr StringLiteral attnOperands[] = {
     "q",         "k",         "v",        "cu_q", "cu_k",
     "seqused_q", "seqused_k", "q_offset", "sink"};
-static constexpr unsigned numAttnRequired = 5;
 
 static constexpr StringLiteral gradOperands[] = {
     "dout", "q",    "k",         "v",         "out",      "lse", "cu_q",
     "cu_k", "dlse", "seqused_q", "seqused_k", "q_offset", "sink"};
-static constexpr unsigned numGradRequired = 8;
 
 static constexpr StringLiteral jvpOperands[] = {
     "q",    "k",         "v",         "tq",       "tk",   "tv",   "cu_q",
     "cu_k", "seqused_q", "seqused_k", "q_offset", "sink", "tsink"};
-static constexpr unsigned numJVPRequired = 8;
+
+static constexpr StringLiteral jvpGradOperands[] = {
+    "dtout", "q",    "k",         "v",         "tq",       "tk",   "tv",
+    "out",   "lse",  "tout",      "tlse",      "cu_q",     "cu_k", "dtlse",
+    "dout",  "dlse", "seqused_q", "seqused_k", "q_offset", "sink", "tsink"};
+
+namespace {
+
+/// What one of the operations takes.
+struct Signature {
+  ImportedKind kind;
+  StringLiteral name;
+  /// The required ones first.
+  ArrayRef<StringLiteral> operands;
+  unsigned numRequired;
+  /// Captures have tangents.
+  bool hasTangents;
+  /// Segments of destinations: one for all gradients, else one for each result.
+  unsigned numDestinations;
+};
+
+} // namespace
+
+static const Signature signatures[] = {
+    {ImportedKind::Attn, AttnOp::getOperationName(), attnOperands, 5, false, 2},
+    {ImportedKind::Grad, AttnGradOp::getOperationName(), gradOperands, 8, false,
+     1},
+    {ImportedKind::JVP, AttnJVPOp::getOperationName(), jvpOperands, 8, true, 4},
+    {ImportedKind::JVPGrad, AttnJVPGradOp::getOperationName(), jvpGradOperands,
+     13, true, 1}};
+
+static const Signature &getSignature(ImportedKind kind) {
+  return *llvm::find_if(signatures, [&](const Signature &signature) {
+    return signature.kind == kind;
+  });
+}
+
+std::optional<ImportedKind> ImportedAttention::findKind(StringRef name) {
+  const auto *found =
+      llvm::find_if(signatures, [&](const Signature &signature) {
+        return signature.name == name;
+      });
+  if (found == std::end(signatures))
+    return std::nullopt;
+  return found->kind;
+}
 
 ArrayRef<StringLiteral> ImportedAttention::getNames() const {
-  switch (kind) {
-  case ImportedKind::Attn:
-    return attnOperands;
-  case ImportedKind::Grad:
-    return gradOperands;
-  case ImportedKind::JVP:
-    return jvpOperands;
-  }
-  llvm_unreachable("unknown kind");
+  return getSignature(kind).operands;
 }
 
 unsigned ImportedAttention::getNumRequired() const {
-  switch (kind) {
-  case ImportedKind::Attn:
-    return numAttnRequired;
-  case ImportedKind::Grad:
-    return numGradRequired;
-  case ImportedKind::JVP:
-    return numJVPRequired;
-  }
-  llvm_unreachable("unknown kind");
+  return getSignature(kind).numRequired;
 }
 
-static StringRef getOperationName(ImportedKind kind) {
-  switch (kind) {
-  case ImportedKind::Attn:
-    return AttnOp::getOperationName();
-  case ImportedKind::Grad:
-    return AttnGradOp::getOperationName();
-  case ImportedKind::JVP:
-    return AttnJVPOp::getOperationName();
-  }
-  llvm_unreachable("unknown kind");
+bool ImportedAttention::hasTangents() const {
+  return getSignature(kind).hasTangents;
 }
 
 Value &ImportedAttention::operator[](StringRef name) {
@@ -127,22 +146,19 @@ ImportedAttention::create(OpBuilder &b, Operation *source, TypeRange results) {
     return failure();
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(source);
-  OperationState state(source->getLoc(), getOperationName(kind));
+  const Signature &signature = getSignature(kind);
+  OperationState state(source->getLoc(), signature.name);
   SmallVector<int32_t> segments;
   for (Value operand : operands) {
     segments.push_back(operand ? 1 : 0);
     if (operand)
       state.addOperands(operand);
   }
-  if (kind == ImportedKind::JVP) {
+  if (signature.hasTangents) {
     segments.push_back(tcaptures.size());
     state.addOperands(tcaptures);
   }
-  // No destinations: one segment for all gradients, else one for each result.
-  segments.append(kind == ImportedKind::Grad  ? 1
-                  : kind == ImportedKind::JVP ? 4
-                                              : 2,
-                  0);
+  segments.append(signature.numDestinations, 0);
   segments.push_back(captures.size());
   state.addOperands(captures);
   if (kind == ImportedKind::Attn)

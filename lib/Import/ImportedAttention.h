@@ -21,15 +21,20 @@
 namespace mlir::varlen {
 
 /// The operations that are imported.
-enum class ImportedKind { Attn, Grad, JVP };
+enum class ImportedKind { Attn, Grad, JVP, JVPGrad };
 
 struct ImportedAttention {
   explicit ImportedAttention(ImportedKind kind)
       : kind(kind), operands(getNames().size()) {}
 
+  /// The kind of the operation with a name.
+  static std::optional<ImportedKind> findKind(StringRef name);
+
   /// Names of operands in their order, the required ones first.
   ArrayRef<StringLiteral> getNames() const;
   unsigned getNumRequired() const;
+  /// Whether captures may have tangents, behind all other operands.
+  bool hasTangents() const;
   /// Where the operand of a name is.
   Value &operator[](StringRef name);
 

@@ -8,6 +8,8 @@
 
 #include "ImportedScore.h"
 
+#include "ImportedAttention.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Parser/Parser.h"
@@ -68,7 +70,7 @@ static bool findAttention(ParsedAttention &parsed) {
     return false;
   parsed.attention = dyn_cast<AttentionOpInterface>(block.front());
   return parsed.attention &&
-         isa<AttnOp, AttnGradOp, AttnJVPOp>(block.front()) &&
+         ImportedAttention::findKind(block.front().getName().getStringRef()) &&
          parsed.attention.getDestinations().empty() &&
          llvm::all_of(block.front().getOperands(),
                       llvm::IsaPred<BlockArgument>) &&

@@ -21,7 +21,6 @@
 #include "mlir/IR/TypeUtilities.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSwitch.h"
 
 namespace mlir::varlen {
 #define GEN_PASS_DEF_VARLENIMPORTSTABLEHLO
@@ -285,7 +284,7 @@ FailureOr<unsigned> Importer::checkNames() {
   if (attention.score)
     captures = (succeeded(ofScore) ? ofScore : ofSource)->getCaptureNames();
   ArrayRef<StringRef> names = optional;
-  if (attention.kind == ImportedKind::JVP) {
+  if (attention.hasTangents()) {
     for (int64_t i = captures.size() - 1; i >= 0; --i) {
       if (names.empty() || names.back() != ("t" + captures[i]).str())
         continue;
@@ -304,7 +303,7 @@ FailureOr<unsigned> Importer::checkNames() {
       << llvm::join(known, ", ") << ")";
   if (!captures.empty())
     error << " and then the captures " << llvm::join(captures, ", ");
-  if (!captures.empty() && attention.kind == ImportedKind::JVP)
+  if (!captures.empty() && attention.hasTangents())
     error << " and tangents of some, t" << llvm::join(captures, ", t");
   return error << ", got " << llvm::join(optional, ", ");
 }
@@ -405,17 +404,6 @@ LogicalResult Importer::import() {
   return success();
 }
 
-/// The kind of a call of that target, if it is an attention.
-static std::optional<ImportedKind> findKind(StringAttr target) {
-  if (!target)
-    return std::nullopt;
-  return llvm::StringSwitch<std::optional<ImportedKind>>(target)
-      .Case(AttnOp::getOperationName(), ImportedKind::Attn)
-      .Case(AttnGradOp::getOperationName(), ImportedKind::Grad)
-      .Case(AttnJVPOp::getOperationName(), ImportedKind::JVP)
-      .Default(std::nullopt);
-}
-
 namespace {
 
 struct VarlenImportStableHLO
@@ -423,8 +411,10 @@ struct VarlenImportStableHLO
   void runOnOperation() override {
     SmallVector<std::pair<Operation *, ImportedKind>> found;
     getOperation()->walk([&](Operation *op) {
-      if (std::optional<ImportedKind> kind = findKind(getTarget(op)))
-        found.push_back({op, *kind});
+      if (StringAttr target = getTarget(op))
+        if (std::optional<ImportedKind> kind =
+                ImportedAttention::findKind(target))
+          found.push_back({op, *kind});
     });
     for (auto [op, kind] : found) {
       if (failed(Importer(op, kind).import()))

@@ -118,6 +118,20 @@ func.func @tangents(%q: tensor<8x4x16xf32>, %l: tensor<4x8xf32>, %cu: tensor<3xi
   return %0#2, %1#3 : tensor<8x4x16xf32>, tensor<4x8xf32>
 }
 
+// CHECK-LABEL: func @second(
+// CHECK-SAME: %[[Q:[a-z0-9]+]]: tensor<8x4x16xf32>, %[[L:[a-z0-9]+]]: tensor<4x8xf32>, %[[CU:[a-z0-9]+]]: tensor<3xi32>, %[[A:[a-z0-9]+]]: tensor<4xf32>, %[[T:[a-z0-9]+]]: tensor<4xf32>
+// CHECK: %{{.+}}, %{{.+}}, %{{.+}}, %[[DSINK:.+]], %[[DSLOPES:.+]] = varlen.attn_jvp_grad %[[Q]], %[[Q]], %[[Q]], %[[Q]], %[[Q]], %[[Q]], %[[Q]], %[[Q]], %[[L]], %[[Q]], %[[L]], %[[CU]], %[[CU]] dlse(%[[L]]) sink(%[[A]]) tsink(%[[T]]) tcaptures(%[[T]]) captures(%[[A]]) {mask = #varlen.mask<causal>, wrt_captures = array<i64: 0>} : {{.*}} score (
+// CHECK: return %[[DSINK]], %[[DSLOPES]]
+func.func @second(%q: tensor<8x4x16xf32>, %l: tensor<4x8xf32>, %cu: tensor<3xi32>, %a: tensor<4xf32>, %t: tensor<4xf32>)
+    -> (tensor<4xf32>, tensor<4xf32>) {
+  %0:5 = "stablehlo.custom_call"(%q, %q, %q, %q, %q, %q, %q, %q, %l, %q, %l, %cu, %cu, %l, %a, %t, %a, %t)
+      {call_target_name = "varlen.attn_jvp_grad", backend_config = {causal = true, operands = "dlse,sink,tsink,slopes,tslopes",
+       score = "captures (%slopes: tensor<?xf32>) score (%score: f32, %query: i32, %key: i32, %slopes: f32) { %new = arith.addf %score, %slopes : f32 varlen.yield %new : f32 }"}}
+      : (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<4x8xf32>, tensor<8x4x16xf32>, tensor<4x8xf32>, tensor<3xi32>, tensor<3xi32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+      -> (tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<8x4x16xf32>, tensor<4xf32>, tensor<4xf32>)
+  return %0#3, %0#4 : tensor<4xf32>, tensor<4xf32>
+}
+
 // The extents of results are not the caller's to say.
 
 // CHECK-LABEL: func @extents(

@@ -49,7 +49,7 @@ def load(folder):
 
 
 def check_tangents(rng):
-    """Rows, a sink and one of two captures have tangents."""
+    """Rows, a sink and one of two captures have tangents; and gradients of all, too."""
     case = Case(scores.compose(scores.gains(), scores.key_bias()), window=(5, 0), sink=True)
     given, *_ = imported.operands(case, rng)
     arrays = list(given.values())
@@ -57,15 +57,21 @@ def check_tangents(rng):
     def push(*arrays):
         values = dict(zip(given, arrays))
 
-        def attend(q, k, v, sink, gains):
+        def attend(q, k, v, sink, gains, bias=values["bias"]):
             cu = values["cu_seqlens_q"], values["cu_seqlens_k"]
             return varlen_attn(
                 q, k, v, *cu, window=case.window, sink=sink, score=case.score,
-                captures=[gains, values["bias"]], return_lse=True,
+                captures=[gains, bias], return_lse=True,
             )  # fmt: skip
 
-        primals = tuple(values[name] for name in ("q", "k", "v", "sink", "gains"))
-        return jax.tree.leaves(jax.jvp(attend, primals, primals))
+        def pull(*primals):
+            results, pull_back = jax.vjp(attend, *primals)
+            return pull_back(results)
+
+        primals = tuple(values[name] for name in ("q", "k", "v", "sink", "gains", "bias"))
+        return jax.tree.leaves(
+            (jax.jvp(attend, primals[:-1], primals[:-1]), jax.jvp(pull, primals, primals))
+        )
 
     text = jax.jit(push).lower(*arrays).compiler_ir("stablehlo").operation.get_asm(
         print_generic_op_form=True

@@ -15,7 +15,7 @@ def VarlenImportStableHLO : Pass<"varlen-import-stablehlo"> {
   let summary = "Attention of StableHLO modules";
   let description = [{
     `stablehlo.custom_call` with the target, and `stablehlo.composite` with the name
-    `varlen.attn`, `varlen.attn_grad` or `varlen.attn_jvp` become these operations. Operands are those
+    `varlen.attn`, `varlen.attn_grad`, `varlen.attn_jvp` or `varlen.attn_jvp_grad` become these operations. Operands are those
     of the operation without the optional ones; these follow, in the order in which
     the configuration names them. What `indices_of_shape_operands` names does not count.
     The configuration is the dictionary
@@ -28,7 +28,7 @@ def VarlenImportStableHLO : Pass<"varlen-import-stablehlo"> {
     | `chunk` | integer: a chunk mask of that size | none |
     | `top_left` | bool: the alignment of the mask | false |
     | `scale` | float | 1/sqrt(head_dim) |
-    | `operands` | names of the optional operands that there are, those of captures last, behind which those of `varlen.attn_jvp` may have tangents of some, the names of captures after a t: an array, or a text with commas between them | none |
+    | `operands` | names of the optional operands that there are, those of captures last, behind which those of the last two may have tangents of some, the names of captures after a t: an array, or a text with commas between them | none |
     | `score` | the [text of a score](../scores.md#as-text) | that of `source` |
     | `source` | the text of a function of the operands with one attention, which [a handler at run time](../jax.md#the-handlers) compiles. It has to say the same as the other entries | none |
     | `chip` | the GPU that a handler has kernels for: the last result is a workspace then, which nothing reads | none |
