@@ -177,6 +177,8 @@ def _change_numbers(rng, name, x):
     if kind == "value" and x.size:
         y, extent = x.copy(), x.shape[0] if x.ndim else 0
         edges = (-1, 0, 1, 2**31 - 1, -(2**31), extent, int(x.max()) + 1)
+        limits = np.iinfo(x.dtype)
+        edges = [edge for edge in edges if limits.min <= edge <= limits.max]
         y.flat[rng.randrange(x.size)] = rng.choice(edges)
         return y
     if kind == "dtype":
