@@ -236,10 +236,12 @@ def golden(call, differentiate):
         sums = UNIT[call.element] * np.sqrt(np.where(np.isfinite(squares), squares, 0).max(initial=0))
         scale = options.get("scale")
         scale = first[0].shape[-1] ** -0.5 if scale is None else scale
-        for name, other in (("dq", first[1]), ("dk", first[0])):
+        # A key has those of the queries of all heads of its group, which add up as their root.
+        queries = np.diff(first[3]).max(initial=1) * first[0].shape[1] / first[1].shape[1]
+        for name, other, terms in (("dq", first[1], 1), ("dk", first[0], queries)):
             numbers = np.abs(np.asarray(other, np.float64))
             largest = np.where(np.isfinite(numbers), numbers, 0).max(initial=0)
-            allowed[name] = max(allowed[name], abs(scale) * sums * largest)
+            allowed[name] = max(allowed[name], abs(scale) * sums * np.sqrt(terms) * largest)
     return wanted, allowed
 
 
