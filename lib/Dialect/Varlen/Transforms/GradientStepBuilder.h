@@ -10,11 +10,15 @@
 #define VARLEN_DIALECT_VARLEN_TRANSFORMS_GRADIENTSTEPBUILDER_H
 
 #include "StepBuilder.h"
+#include "StepPanel.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/IR/VarlenScore.h"
+#include "varlen/Support/ControlFlow.h"
+#include "varlen/Support/IndexBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 #include <cmath>
 
@@ -77,6 +81,53 @@ protected:
           reduce(unhidden(cotangent, hides), sums.front(), bodyOfSum);
       sums = sums.drop_front();
     }
+  }
+
+  /// A score tile that products of the whole step read, and where a granule of
+  /// it is computed: in the tile, or apart if the tile is rounded for these.
+  struct WeightTile {
+    Value all, work, row, column;
+  };
+
+  Value emptyGranule(const StepPanel::Group &group) {
+    return tensor::EmptyOp::create(
+        b, SmallVector<int64_t>{kGranule, group.width}, compute);
+  }
+
+  SmallVector<WeightTile> placeGranule(const StepPanel::Granule &at,
+                                       ValueRange tiles) {
+    Value zero = IndexBuilder{b}.constant(0);
+    return llvm::map_to_vector(tiles, [&](Value all) {
+      return elementOf(all) == compute
+                 ? WeightTile{all, all, at.row, at.group.column}
+                 : WeightTile{all, emptyGranule(at.group), zero, zero};
+    });
+  }
+
+  Value viewGranule(StepPanel &panel, const StepPanel::Group &group,
+                    const WeightTile &tile) {
+    return panel.slice(tile.work, {tile.row, tile.column},
+                       {b.getIndexAttr(kGranule), b.getIndexAttr(group.width)});
+  }
+
+  Value insertGranule(StepPanel &panel, Value granule, const WeightTile &tile) {
+    return panel.insert(granule, tile.work, {tile.row, tile.column});
+  }
+
+  /// What `emit` returns, which begins with where `tiles` are computed: with
+  /// limits only where some query of the granule does not see all of its keys.
+  /// Tiles that are rounded are written.
+  Values emitTiles(StepPanel &panel, const StepPanel::Granule &at,
+                   ArrayRef<WeightTile> tiles,
+                   function_ref<Values(bool hides)> emit) {
+    Values next = Values(emitChoice(
+        b, panel.isSeen(at), [&] { return emit(/*hides=*/false); },
+        [&] { return emit(/*hides=*/true); }));
+    for (auto [tile, result] : llvm::zip(tiles, next))
+      if (tile.all != tile.work)
+        result = panel.insert(round(result, tile.all), tile.all,
+                              {at.row, at.group.column});
+    return next;
   }
 
   Step step;

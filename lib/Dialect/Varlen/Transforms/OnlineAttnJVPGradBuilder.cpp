@@ -242,13 +242,10 @@ Values OnlineAttnJVPGradBuilder::emitGranule(StepPanel &panel,
                                              const StepPanel::Granule &at,
                                              ValueRange state) {
   const StepPanel::Group &group = at.group;
-  auto emptyGranule = [&]() -> Value {
-    return tensor::EmptyOp::create(
-        b, SmallVector<int64_t>{kGranule, group.width}, compute);
-  };
   // Products, of one vector of queries if the other sees no key.
-  Values tiles = {emptyGranule(), emptyGranule(), emptyGranule(),
-                  emptyGranule()};
+  Values tiles;
+  for (unsigned i = 0; i < 4; ++i)
+    tiles.push_back(emptyGranule(group));
   tiles = panel.forSeeing(at, [&](const StepPanel::Queries &queries) {
     StepPanel::Queries own = queries;
     own.column = panel.getOffset(group, queries);
@@ -274,23 +271,14 @@ Values OnlineAttnJVPGradBuilder::emitGranule(StepPanel &panel,
 
   // Weights, in the tiles that other products read if they are not rounded for
   // these.
-  Value zero = IndexBuilder{b}.constant(0);
-  struct Tile {
-    Value all, work, row, column;
-  };
-  SmallVector<Tile> weights;
-  for (Value all : state.take_front(getNumWeights()))
-    weights.push_back(elementOf(all) == compute
-                          ? Tile{all, all, at.row, group.column}
-                          : Tile{all, emptyGranule(), zero, zero});
+  SmallVector<WeightTile> weights =
+      placeGranule(at, state.take_front(getNumWeights()));
   OwningOpRef<OnlineAttnJVPGradOp> part = panel.cut(step, group, at.row);
   auto emit = [&](bool hides) {
     OnlineAttnJVPGradBuilder of(*part, b);
     SmallVector<Value> places, dcaptures;
-    for (const Tile &tile : weights)
-      places.push_back(
-          panel.slice(tile.work, {tile.row, tile.column},
-                      {b.getIndexAttr(kGranule), b.getIndexAttr(group.width)}));
+    for (const WeightTile &tile : weights)
+      places.push_back(viewGranule(panel, group, tile));
     ValueRange sums = state.drop_front(weights.size());
     for (Value sum : sums)
       dcaptures.push_back(panel.sliceColumns(sum, group));
@@ -298,19 +286,12 @@ Values OnlineAttnJVPGradBuilder::emitGranule(StepPanel &panel,
         of.emitWeights(products, hides, dcaptures, places);
     Values next;
     for (auto [tile, weight] : llvm::zip_equal(weights, made))
-      next.push_back(panel.insert(weight, tile.work, {tile.row, tile.column}));
+      next.push_back(insertGranule(panel, weight, tile));
     for (auto [sum, own] : llvm::zip_equal(sums, dcaptures))
       next.push_back(panel.insertColumns(own, sum, group));
     return next;
   };
-  Values next = Values(emitChoice(
-      b, panel.isSeen(at), [&] { return emit(/*hides=*/false); },
-      [&] { return emit(/*hides=*/true); }));
-  for (auto [tile, result] : llvm::zip(weights, next))
-    if (tile.all != tile.work)
-      result = panel.insert(round(result, tile.all), tile.all,
-                            {at.row, group.column});
-  return next;
+  return emitTiles(panel, at, weights, emit);
 }
 
 SmallVector<Value>

@@ -323,13 +323,9 @@ Values OnlineAttnGradBuilder::emitGranule(StepPanel &panel,
   const StepPanel::Group &group = at.group;
   bool needsDs = needsScoreGradients();
   // Products, of one vector of queries if the other sees no key.
-  auto emptyGranule = [&](Type element) -> Value {
-    return tensor::EmptyOp::create(
-        b, SmallVector<int64_t>{kGranule, group.width}, element);
-  };
-  Values scores = {emptyGranule(compute)};
+  Values scores = {emptyGranule(group)};
   if (needsDs)
-    scores.push_back(emptyGranule(compute));
+    scores.push_back(emptyGranule(group));
   scores = panel.forSeeing(at, [&](const StepPanel::Queries &queries) {
     StepPanel::Queries own = queries;
     own.column = panel.getOffset(group, queries);
@@ -347,25 +343,13 @@ Values OnlineAttnGradBuilder::emitGranule(StepPanel &panel,
 
   // p and ds, in the tiles that other products read if they are not rounded for
   // these.
-  Value zero = IndexBuilder{b}.constant(0);
-  struct Tile {
-    Value all, work, row, column;
-  };
-  SmallVector<Tile> tiles;
-  for (Value all : state.take_front(scores.size()))
-    tiles.push_back(elementOf(all) == compute
-                        ? Tile{all, all, at.row, group.column}
-                        : Tile{all, emptyGranule(compute), zero, zero});
+  SmallVector<WeightTile> tiles =
+      placeGranule(at, state.take_front(scores.size()));
   OwningOpRef<OnlineAttnGradOp> part = panel.cut(step, group, at.row);
   auto emit = [&](bool hides) {
     OnlineAttnGradBuilder of(*part, b);
-    auto placeOf = [&](const Tile &tile) {
-      return panel.slice(
-          tile.work, {tile.row, tile.column},
-          {b.getIndexAttr(kGranule), b.getIndexAttr(group.width)});
-    };
-    auto insert = [&](Value part, const Tile &tile) {
-      return panel.insert(part, tile.work, {tile.row, tile.column});
+    auto placeOf = [&](const WeightTile &tile) {
+      return viewGranule(panel, group, tile);
     };
     // With a factor p is where ds will be, which it is read for.
     bool hasFactor = getFactor(step.getScoreBody()) != nullptr;
@@ -373,7 +357,7 @@ Values OnlineAttnGradBuilder::emitGranule(StepPanel &panel,
     Value placeOfP = !hasFactor ? place : needsDs ? placeOf(tiles[1]) : Value();
     Value p = of.probabilities(scores[0], hides, placeOfP);
     Value pTimesFactor = of.multiplyByFactor(*part, p, place);
-    Values next = {insert(pTimesFactor, tiles[0])};
+    Values next = {insertGranule(panel, pTimesFactor, tiles[0])};
     if (needsDs) {
       SmallVector<Value> dcaptures;
       for (Value sums : state.drop_front(2))
@@ -381,20 +365,13 @@ Values OnlineAttnGradBuilder::emitGranule(StepPanel &panel,
       Value ds =
           of.scoreGradients(scores[0], p, pTimesFactor, scores[1], hides,
                             dcaptures, hasFactor ? p : placeOf(tiles[1]));
-      next.push_back(insert(ds, tiles[1]));
+      next.push_back(insertGranule(panel, ds, tiles[1]));
       for (auto [sums, own] : llvm::zip_equal(state.drop_front(2), dcaptures))
         next.push_back(panel.insertColumns(own, sums, group));
     }
     return next;
   };
-  Values next = Values(emitChoice(
-      b, panel.isSeen(at), [&] { return emit(/*hides=*/false); },
-      [&] { return emit(/*hides=*/true); }));
-  for (auto [tile, result] : llvm::zip(tiles, next))
-    if (tile.all != tile.work)
-      result = panel.insert(round(result, tile.all), tile.all,
-                            {at.row, group.column});
-  return next;
+  return emitTiles(panel, at, tiles, emit);
 }
 
 SmallVector<Value> OnlineAttnGradBuilder::emitPanel(CPUScheduleAttr schedule) {
