@@ -119,19 +119,32 @@ static Value extendF16(Lanes lanes, Value x) {
   return lanes.asReal(lanes.bitOr(magnitude, sign));
 }
 
+/// The magnitude of a finite f32 rounded to a format with so many bits of
+/// fraction and an exponent of that bias, as its bits; past the largest number
+/// of the format they are more than those of it.
+static Value roundMagnitude(Lanes lanes, Value magnitude, unsigned fraction,
+                            unsigned bias) {
+  unsigned dropped = 23 - fraction;
+  // Normal numbers: round to nearest even in place, then shift the exponent.
+  Value odd = lanes.bitAnd(lanes.shr(magnitude, dropped), 1);
+  Value rounded = lanes.add(
+      magnitude, lanes.add(odd, lanes.constant((1u << (dropped - 1)) - 1)));
+  Value normal = lanes.shr(lanes.sub(rounded, (127 - bias) << 23), dropped);
+  // Smaller ones: adding a power of two rounds to its last place, the one of
+  // denormals.
+  uint32_t power = (127 - bias + 1 + dropped) << 23;
+  Value sum = arith::AddFOp::create(lanes.b, lanes.asReal(magnitude),
+                                    lanes.asReal(lanes.constant(power)));
+  Value denormal = lanes.sub(lanes.asInteger(sum), power);
+  return lanes.select(lanes.atLeast(magnitude, (127 - bias + 1) << 23), normal,
+                      denormal);
+}
+
 static Value roundToF16(Lanes lanes, Type type, Value x) {
   Value bits = lanes.asInteger(x);
   Value sign = lanes.bitAnd(lanes.shr(bits, 16), 0x8000);
   Value magnitude = lanes.bitAnd(bits, 0x7fffffff);
-  // Normal numbers: round to nearest even in place, then shift the exponent.
-  Value odd = lanes.bitAnd(lanes.shr(magnitude, 13), 1);
-  Value rounded = lanes.add(magnitude, lanes.add(odd, lanes.constant(0xfff)));
-  Value result = lanes.shr(lanes.sub(rounded, 112u << 23), 13);
-  // Below 2^-14: adding 0.5 rounds to its last place, the one of denormals.
-  Value half = lanes.asReal(lanes.constant(0x3f000000));
-  Value sum = arith::AddFOp::create(lanes.b, lanes.asReal(magnitude), half);
-  Value denormal = lanes.sub(lanes.asInteger(sum), 0x3f000000);
-  result = lanes.select(lanes.atLeast(magnitude, 0x38800000), result, denormal);
+  Value result = roundMagnitude(lanes, magnitude, /*fraction=*/10, /*bias=*/15);
   // From 2^16 up, infinity; past it, a quiet NaN with the payload it can keep.
   result = lanes.select(lanes.atLeast(magnitude, 0x47800000),
                         lanes.constant(0x7c00), result);
@@ -188,15 +201,7 @@ static Value roundToF8(Lanes lanes, Type type, Value x) {
   Value bits = lanes.asInteger(x);
   Value sign = lanes.bitAnd(lanes.shr(bits, 24), 0x80);
   Value magnitude = lanes.bitAnd(bits, 0x7fffffff);
-  Value odd = lanes.bitAnd(lanes.shr(magnitude, 20), 1);
-  Value rounded = lanes.add(magnitude, lanes.add(odd, lanes.constant(0x7ffff)));
-  Value result = lanes.shr(lanes.sub(rounded, 120u << 23), 20);
-  // Below 2^-6: adding 2^14 rounds to its last place, the one of denormals.
-  constexpr uint32_t power = 0x46800000;
-  Value sum = arith::AddFOp::create(b, lanes.asReal(magnitude),
-                                    lanes.asReal(lanes.constant(power)));
-  Value denormal = lanes.sub(lanes.asInteger(sum), power);
-  result = lanes.select(lanes.atLeast(magnitude, 0x3c800000), result, denormal);
+  Value result = roundMagnitude(lanes, magnitude, /*fraction=*/3, /*bias=*/7);
   // Past 448 there is nothing but NaN.
   result =
       lanes.select(lanes.atLeast(result, 0x7f), lanes.constant(0x7f), result);
