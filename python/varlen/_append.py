@@ -6,7 +6,7 @@ from . import _library, text
 from ._arrays import (
     Array, check_description, check_writable, describe, is_on_cuda, refuse_unsigned,
 )  # fmt: skip
-from ._attention import _compile, call_frames
+from ._attention import QUANTISED, _compile, call_frames
 from ._options import as_flag
 
 # Rank, extents by name and elements of operands, in their order: T is the type of k, C that of
@@ -26,7 +26,7 @@ _OPERANDS = {
 }
 _FLOATS = ("f16", "bf16", "f32", "f64")
 _ELEMENTS = {
-    "T": _FLOATS, "C": (*_FLOATS, "i8", "f8E4M3FN"), "R": _FLOATS, "S": ("f32",),
+    "T": _FLOATS, "C": (*_FLOATS, *QUANTISED), "R": _FLOATS, "S": ("f32",),
     "I": ("i32", "i64"), "B": ("i32",),
 }  # fmt: skip
 

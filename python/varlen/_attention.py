@@ -46,7 +46,7 @@ _ELEMENTS = {
     "A": ("f32", "f64"),
     "B": ("i32",),
 }
-_QUANTISED = ("i8", "f8E4M3FN")
+QUANTISED = ("i8", "f8E4M3FN")
 # In which they are operands.
 _LATER = ("seqused_q", "seqused_k", "q_offset", "sink")
 ORDER = {
@@ -102,7 +102,7 @@ def type_of(name, element, shape, of=None, *, paged=False, quantised=False):
         return _type_of_scale(name, element, shape, _PAGED_SCALES if paged else _SCALES)
     paged = paged and name in ("k", "v")
     rank, extents, kind = _CAPTURES[of] if of else _PAGED if paged else _OPERANDS[name]
-    elements = _ELEMENTS[kind] + (_QUANTISED if quantised and name in ("k", "v") else ())
+    elements = _ELEMENTS[kind] + (QUANTISED if quantised and name in ("k", "v") else ())
     check_description(name, (element, shape), rank, extents, elements)
     static = (0,) if of else (1, 2, 3) if paged else _STATIC.get(name, ())
     dims = "".join(f"{n if d in static else '?'}x" for d, n in enumerate(shape))

@@ -43,7 +43,7 @@ def quantise(rows: Array, dtype: Any) -> tuple[Array, Array]:
     largest = _LARGEST.get(_name_dtype(dtype))
     if largest is None:
         raise TypeError(f"dtype: expected int8 or float8_e4m3fn, got {dtype}")
-    wide = rows.float() if is_torch else rows.astype("float32")
+    wide = _widen(rows)
     top = wide.abs().amax(-1) if is_torch else abs(wide).max(axis=-1)
     scale = library.where(top == 0, library.ones_like(top), top / largest)
     if is_torch:
@@ -166,9 +166,7 @@ class KVCache:
             wanted = (len(step.pages), *pool.shape[2:])
             is_same = _is_float(x) if self.k_scale else getattr(x, "dtype", None) == pool.dtype
             if type(x) is not type(pool) or not is_same or tuple(x.shape) != wanted:
-                expected = _describe(pool, wanted)
-                if self.k_scale:
-                    expected = expected.replace(_name_dtype(pool.dtype), "of floats", 1)
+                expected = _describe(pool, wanted, "of floats" if self.k_scale else None)
                 raise ValueError(f"{name}: expected {expected}, got {_describe(x)}")
             if getattr(x, "requires_grad", False) and self._library.is_grad_enabled():
                 raise ValueError(f"{name}: expected a tensor that needs no gradient; use torch.no_grad()")
@@ -208,9 +206,7 @@ class KVCache:
         if not self.k_scale:
             return tuple(rows)
         scales = self.k_scale[layer], self.v_scale[layer]
-        float32 = self._library.float32
-        wide = [x.to(float32) if hasattr(x, "to") else x.astype(float32) for x in rows]
-        return tuple(x * gather(scale)[..., None] for x, scale in zip(wide, scales))
+        return tuple(_widen(x) * gather(scale)[..., None] for x, scale in zip(rows, scales))
 
     def fork(self, request: Hashable, new: Hashable) -> None:
         """Has a new request begin with the keys of another one, whose pages it shares."""
@@ -330,6 +326,11 @@ def _library_of(array):
     )
 
 
+def _widen(array):
+    """An array of numpy or torch in float32."""
+    return array.float() if find_library(array) == "torch" else array.astype("float32")
+
+
 def _name_dtype(dtype):
     """numpy's name of a type of numpy or torch."""
     return getattr(dtype, "name", None) or str(dtype).removeprefix("torch.")
@@ -354,13 +355,13 @@ def _check_scales(name, scales, pools):
         wanted = tuple(pool.shape[:3])
         is_float = _name_dtype(getattr(scale, "dtype", "")) == "float32"
         if type(scale) is not type(pool) or tuple(scale.shape) != wanted or not is_float:
-            expected = _describe(pool, wanted).replace(_name_dtype(pool.dtype), "float32", 1)
+            expected = _describe(pool, wanted, "float32")
             raise ValueError(f"{name}[{layer}]: expected {expected}, got {_describe(scale)}")
 
 
-def _describe(array, shape=None):
+def _describe(array, shape=None, dtype=None):
     library = find_library(array)
-    dtype = _name_dtype(getattr(array, "dtype", "no dtype"))
+    dtype = dtype or _name_dtype(getattr(array, "dtype", "no dtype"))
     shape = tuple(getattr(array, "shape", ())) if shape is None else shape
     return f"an array of {library}, {dtype} and shape {shape}"
 

@@ -6,14 +6,14 @@ import functools
 
 import torch
 
-from .. import _library, text
+from .. import text
 from .._arrays import refuse_negative_view
-from .._attention import _compile
 from .._options import as_flag
 from ._functions import check_dense
 from ._kernels import NAMES, OnCPU
-from ._operators import library
-from ._quantised import NAMES as QUANTISED
+from ._operators import append as append_op
+from ._operators import library, name_arguments
+from ._quantised import QUANTISED
 
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _INTEGERS = (torch.int32, torch.int64)
@@ -23,14 +23,6 @@ _RANKS = {
     "k": 3, "v": 3, "cu_seqlens": 1, "seqused_k": 1, "block_table": 2, "cos": 2, "sin": 2,
     "k_cache": 4, "v_cache": 4, "k_scale": 3, "v_scale": 3,
 }  # fmt: skip
-
-library.define(
-    "append(Tensor(a!) k_cache, Tensor(b!) v_cache, Tensor k, Tensor v, Tensor cu_seqlens, "
-    "Tensor seqused_k, Tensor? block_table=None, Tensor? cos=None, Tensor? sin=None, "
-    "bool interleaved=False, Tensor(c!)? k_scale=None, Tensor(d!)? v_scale=None) -> ()",
-    tags=(torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides),
-)
-append_op = torch.ops.varlen.append.default
 
 
 def append(
@@ -91,14 +83,9 @@ def append(
     append_op(**named, interleaved=as_flag("interleaved", interleaved))
 
 
-_DEFAULTS = {
-    x.name: x.default_value if x.has_default_value() else None for x in append_op._schema.arguments
-}
-
-
 def _read(arguments, options):
     """Operands that there are, by name in the order of the kernel's arguments, and interleaved."""
-    named = _DEFAULTS | dict(zip(_DEFAULTS, arguments)) | options
+    named = name_arguments(append_op, arguments, options)
     given = {name: named[name] for name in _RANKS if named[name] is not None}
     return given, named["interleaved"]
 

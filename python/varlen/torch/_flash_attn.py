@@ -13,8 +13,7 @@ from ._functions import (
     name_given, name_keys, name_optional, read_chunk, read_pages, read_scale, read_score, read_sides,
     refuse_layout,
 )  # fmt: skip
-from ._quantised import DTYPES as QUANTISED
-from ._quantised import attend_with_descales
+from ._quantised import QUANTISED, attend_with_descales
 
 
 def flash_attn_varlen_func(

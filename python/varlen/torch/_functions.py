@@ -13,8 +13,7 @@ from .._arrays import name_layout, refuse_negative_view
 from .._dropout import check_sequences
 from .._options import as_flag, as_integer, check_chunk, check_score, is_positive_number, show
 from . import _ops as _ops  # registers torch.ops.varlen
-from ._quantised import DTYPES as QUANTISED
-from ._quantised import attend_quantised, refuse_scales
+from ._quantised import QUANTISED, attend_quantised, refuse_scales
 
 if TYPE_CHECKING:
     from torch.nn.attention.varlen import AuxRequest

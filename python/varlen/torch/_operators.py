@@ -22,6 +22,9 @@ library = torch.library.Library("varlen", "DEF")
 for _schema in (
     f"attn({_FORWARD}) -> (Tensor out, Tensor lse)",
     f"attn_out(Tensor(a!) out, {_FORWARD}) -> Tensor lse",
+    "append(Tensor(a!) k_cache, Tensor(b!) v_cache, Tensor k, Tensor v, Tensor cu_seqlens, "
+    "Tensor seqused_k, Tensor? block_table=None, Tensor? cos=None, Tensor? sin=None, "
+    "bool interleaved=False, Tensor(c!)? k_scale=None, Tensor(d!)? v_scale=None) -> ()",
     f"attn_quantised({_FORWARD}, Tensor? k_scale=None, Tensor? v_scale=None) "
     "-> (Tensor out, Tensor lse)",
     f"attn_backward(Tensor? dout, Tensor? dlse, {_INPUTS}Tensor out, Tensor lse, "
@@ -42,6 +45,7 @@ for _schema in (
 # The overloads: to find them by their packets takes longer than most of a call.
 attn = torch.ops.varlen.attn.default
 attn_out = torch.ops.varlen.attn_out.default
+append = torch.ops.varlen.append.default
 attn_quantised = torch.ops.varlen.attn_quantised.default
 attn_backward = torch.ops.varlen.attn_backward.default
 attn_jvp = torch.ops.varlen.attn_jvp.default
@@ -52,7 +56,7 @@ _DEFAULTS = {
         argument.name: argument.default_value if argument.has_default_value() else None
         for argument in op._schema.arguments
     }
-    for op in (attn, attn_out, attn_quantised, attn_backward, attn_jvp, attn_jvp_backward)
+    for op in (attn, attn_out, append, attn_quantised, attn_backward, attn_jvp, attn_jvp_backward)
 }
 
 

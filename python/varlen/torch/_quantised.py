@@ -15,9 +15,8 @@ from ._results import new_results
 
 # Beside a scale of this rank, what one of its numbers is of: without pages, and with them.
 _SCALES = ({1: "heads", 2: "rows"}, {1: "heads", 2: "pages", 3: "rows"})
-NAMES = {torch.int8: "i8", torch.float8_e4m3fn: "f8E4M3FN"}
+QUANTISED = {torch.int8: "i8", torch.float8_e4m3fn: "f8E4M3FN"}
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32)
-DTYPES = tuple(NAMES)
 _SCALED = ("k_scale", "v_scale")
 
 
@@ -28,7 +27,7 @@ def _check(named):
     if q.dim() != 3 or k.dim() != rank or v.dim() != rank:
         shapes = ", ".join(str(tuple(x.shape)) for x in (q, k, v))
         raise ValueError(f"expected q of rank 3, and k and v of rank {rank}, got shapes {shapes}")
-    if k.dtype not in NAMES or v.dtype != k.dtype:
+    if k.dtype not in QUANTISED or v.dtype != k.dtype:
         raise ValueError(
             f"expected k and v both of torch.int8 or torch.float8_e4m3fn, got {k.dtype} and {v.dtype}"
         )
@@ -68,7 +67,7 @@ def _check_finite(name, x):
 @functools.cache
 def _find_kernel(dtype, kv_dtype, index, k_of, v_of, **options):
     return _kernels.Kernel(
-        text.attn, dtype, index, kv_dtype=NAMES[kv_dtype], k_scale=k_of, v_scale=v_of,
+        text.attn, dtype, index, kv_dtype=QUANTISED[kv_dtype], k_scale=k_of, v_scale=v_of,
         **options,
     )  # fmt: skip
 
