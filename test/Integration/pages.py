@@ -3,21 +3,19 @@
 """Keys and values in pages: the bits of those without, whatever stands in entries and rows
 that no sequence uses; the oracle; and errors, after which nothing is written."""
 
-import numpy as np
+import pathlib
+import sys
 
+import numpy as np
 import varlen
 from varlen import dtypes, reference, scores, tolerance
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "Inputs"))
+from paged_batches import HEADS, KEYS, KV_HEADS, QUERIES, expect, offsets
+
 rng = np.random.default_rng(0)
-# No query, no key, more queries than keys, one query, panels of queries; lengths that end
-# with a page, and one before and behind its end.
-QUERIES, KEYS = [0, 3, 9, 1, 1, 150, 2], [5, 0, 4, 256, 321, 255, 129]
-HEADS, KV_HEADS, DIM, VALUE_DIM = 6, 2, 24, 40
+DIM, VALUE_DIM = 24, 40
 WILD = [-(2**31), 2**31 - 1, -1, 10**6]
-
-
-def offsets(lengths):
-    return np.concatenate([[0], np.cumsum(lengths)]).astype("i4")
 
 
 def draw(dtype, *shape):
@@ -118,15 +116,6 @@ def check_oracle():
         assert tolerance.max_error(found, wanted) < 1e-5
     table[4, 2] = 10**6
     expect("block_table[4, 2] = 1000000: expected 0 to ", function, *dense, given["seqused_k"], table)
-
-
-def expect(message, call, *arguments, **options):
-    try:
-        call(*arguments, **options)
-    except ValueError as error:
-        assert message in str(error), (message, str(error))
-    else:
-        raise AssertionError(f"expected: {message}")
 
 
 def check_errors():

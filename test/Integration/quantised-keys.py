@@ -4,23 +4,20 @@
 attention on these; the bits in pages and without, alone and in a batch, by 1 and 2 threads;
 nothing of rows and scales that no sequence uses; the oracle; the error beside f32; errors."""
 
+import pathlib
+import sys
+
 import ml_dtypes
 import numpy as np
-
 import varlen
 from varlen import dtypes, reference, scores, tolerance
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "Inputs"))
+from paged_batches import HEADS, KEYS, KV_HEADS, QUERIES, expect, offsets
+
 rng = np.random.default_rng(0)
-# No query, no key, more queries than keys, one query, panels of queries; lengths around the
-# ends of pages and blocks.
-QUERIES, KEYS = [0, 3, 9, 1, 1, 150, 2], [5, 0, 4, 256, 321, 255, 129]
-HEADS, KV_HEADS = 6, 2
 F8 = np.dtype(ml_dtypes.float8_e4m3fn)
 LARGEST = {np.dtype("i1"): 127, F8: 448}
-
-
-def offsets(lengths):
-    return np.concatenate([[0], np.cumsum(lengths)]).astype("i4")
 
 
 def quantise(rows, element, axes):
@@ -214,15 +211,6 @@ def check_oracle():
         batch.check(function(*dense), f"oracle {element}", window=(-1, 0))
         bad = [np.ascontiguousarray(x[..., :1]) for x in scales]
         expect("k_scale has 1 heads: expected 2, as many as k", function, *dense[:6], *bad)
-
-
-def expect(message, call, *arguments, error=ValueError, **options):
-    try:
-        call(*arguments, **options)
-    except error as caught:
-        assert message in str(caught), (message, str(caught))
-    else:
-        raise AssertionError(f"expected: {message}")
 
 
 def check_errors():

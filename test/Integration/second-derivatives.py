@@ -149,15 +149,7 @@ for most, given, batch in (
 batch = Batch([1300, 1, 50], [1500, 70, 60], dtype="f32", heads=2, window=(-1, 0), ghosts=1)
 second = Second(batch)
 whole = second.run(threads=1)
-
-
-def poison(name, values):
-    """The rows of the first sequence."""
-    values[: (batch.cu_q if name == "q" else batch.cu_k)[1]] = np.nan
-    return values
-
-
-clean, beside = second.run([second.arguments(), second.arguments(poison)], threads=3)
+clean, beside = second.run([second.arguments(), second.arguments(batch.poison_first)], threads=3)
 assert all(np.array_equal(clean[name], whole[name]) for name in whole)
 for name, cu in (("dq", batch.cu_q), ("dk", batch.cu_k), ("dv", batch.cu_k)):
     assert np.array_equal(beside[name][cu[1] :], whole[name][cu[1] :])

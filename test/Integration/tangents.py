@@ -65,16 +65,9 @@ assert np.isfinite(check["tout"]).all() and np.isfinite(check["tlse"]).all()
 batch = Batch([300, 1, 50], [1500, 700, 60], dtype="f32", heads=2, window=(-1, 0), ghosts=1)
 whole = batch.run(threads=1)
 
-
-def poison(name, values):
-    """The rows of the first sequence."""
-    values[: (batch.cu_q if name == "q" else batch.cu_k)[1]] = np.nan
-    return values
-
-
 # A sequence gets the same bits beside one that is all NaN, any threads the same, and tangents
 # reach no result but tangents.
-given, poisoned = batch.arguments(), batch.arguments(poison)
+given, poisoned = batch.arguments(), batch.arguments(batch.poison_first)
 hidden = given | {x: np.full_like(given[x], np.nan) for x in ("tq", "tk", "tv")}
 clean, beside, without = batch.run(threads=3, given=[given, poisoned, hidden])
 assert all(np.array_equal(clean[name], whole[name]) for name in whole)

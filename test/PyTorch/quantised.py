@@ -4,6 +4,7 @@ function with descales, a quantised cache, a traced call, and errors."""
 
 import torch
 from device import ON_CUDA
+from packed import fails
 
 from varlen import scores
 from varlen.kv_cache import KVCache, quantise
@@ -105,15 +106,6 @@ def check_traced():
     assert torch.equal(torch.compile(attend, backend="eager", fullgraph=True)(q), wanted)
 
 
-def expect(error, message, call, *arguments, **options):
-    try:
-        call(*arguments, **options)
-    except error as caught:
-        assert message in str(caught), (message, str(caught))
-    else:
-        raise AssertionError(f"expected: {message}")
-
-
 def check_errors():
     q, k, v = draw(44, HEADS), draw(213, KV_HEADS), draw(213, KV_HEADS)
     k8, v8 = quantise(k, torch.int8)[0], quantise(v, torch.int8)[0]
@@ -121,7 +113,7 @@ def check_errors():
     heads, options = torch.ones(KV_HEADS), {"enable_gqa": True}
 
     def refuse(message, q=q, k=k8, v=v8, error=ValueError, call=varlen_attn, **more):
-        expect(error, message, call, q, k, v, *rest, **options, **more)
+        fails(error, message, lambda: call(q, k, v, *rest, **options, **more))
 
     refuse("k_scale: expected shape (2,), got (3,)", k_scale=torch.ones(3))
     refuse("v_scale: expected a tensor of torch.float32 and rank 1 or 2", v_scale=heads.double())
@@ -148,7 +140,7 @@ def check_errors():
 def check_refusal_on_cuda():
     q, k8, cu = draw(44, HEADS).cuda(), draw(213, HEADS).to(torch.int8).cuda(), CU_Q.cuda()
     words = "expected tensors on the CPU, as there is no kernel of quantised keys"
-    expect(NotImplementedError, words, varlen_attn, q, k8, k8, cu, CU_K.cuda())
+    fails(NotImplementedError, words, lambda: varlen_attn(q, k8, k8, cu, CU_K.cuda()))
 
 
 if ON_CUDA:

@@ -68,6 +68,11 @@ class Batch:
                 given[prefix + name] = values
         return given
 
+    def poison_first(self, name, values):
+        """NaN in the rows of the first sequence, for `arguments`."""
+        values[: (self.cu_q if name == "q" else self.cu_k)[1]] = np.nan
+        return values
+
     def run(self, threads=2, given=None):
         given = self.arguments() if given is None else given
         return varlen.run(varlen.text.attn_jvp(**self.options), given, threads=threads)
