@@ -19,13 +19,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "WorkTilesBuilder.h"
-#include "varlen/Dialect/Kernel/IR/SharedTile.h"
-#include "varlen/Dialect/Varlen/Transforms/Transforms.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -33,9 +29,6 @@
 
 using namespace mlir;
 using namespace mlir::varlen;
-
-/// Threads of a block of the kernels that make the list.
-static constexpr int64_t kThreads = 128;
 
 /// Sorted runs that one launch makes one. With more, there are fewer launches,
 /// whose latency is what short lists take, and each thread searches longer.
@@ -75,6 +68,22 @@ Value varlen::emitUsed(IndexBuilder &index, Value used, Value s,
              index.b, index.less(s, sequences),
              [&] { return Values{index.load(used, s)}; },
              [&] { return Values{otherwise}; })
+      .front();
+}
+
+Value varlen::emitSearch(ImplicitLocOpBuilder &b, Value lo, Value hi,
+                         function_ref<Value(Value)> isBefore) {
+  IndexBuilder at{b, lo.getType()};
+  return emitWhile(
+             b, {lo, hi},
+             [&](ValueRange range) { return at.less(range[0], range[1]); },
+             [&](ValueRange range) {
+               Value middle = at.div(at.add(range[0], range[1]), 2);
+               Value before = isBefore(middle);
+               Value next = at.add(middle, 1);
+               return Values{at.select(before, next, range[0]),
+                             at.select(before, range[1], middle)};
+             })
       .front();
 }
 
@@ -122,35 +131,12 @@ std::string WorkTilesBuilder::getName() {
 
 void WorkTilesBuilder::emitThreads(const Twine &suffix, Value extent,
                                    function_ref<void(Value)> body) {
-  emitLaunch(b, getName() + suffix, index.ceilDiv(extent, kThreads), kThreads,
-             [&](Value block, Value, Value thread) {
-               Value i = index.add(index.mul(block, kThreads), thread);
-               emitIf(b, index.less(i, extent), [&] { body(i); });
-             });
+  emitLaunchOfThreads(b, getName() + suffix, extent, body);
 }
 
 void WorkTilesBuilder::emitWarps(const Twine &suffix, Value extent,
                                  function_ref<void(Value, Value)> body) {
-  Value lanes = index.constant(kernel::kWarpLanes);
-  emitThreads(suffix, index.mul(extent, lanes), [&](Value thread) {
-    body(index.div(thread, lanes), index.rem(thread, lanes));
-  });
-}
-
-Value WorkTilesBuilder::emitSearch(Value lo, Value hi,
-                                   function_ref<Value(Value)> isBefore) {
-  IndexBuilder at{b, lo.getType()};
-  return emitWhile(
-             b, {lo, hi},
-             [&](ValueRange range) { return at.less(range[0], range[1]); },
-             [&](ValueRange range) {
-               Value middle = at.div(at.add(range[0], range[1]), 2);
-               Value before = isBefore(middle);
-               Value next = at.add(middle, 1);
-               return Values{at.select(before, next, range[0]),
-                             at.select(before, range[1], middle)};
-             })
-      .front();
+  emitLaunchOfWarps(b, getName() + suffix, extent, body);
 }
 
 void WorkTilesBuilder::emitStore(Value value, Value memref, ValueRange at) {
@@ -228,7 +214,7 @@ void WorkTilesBuilder::emitMerge(Value i, Value run, int64_t runs, Value from) {
         Value bound = at.select(at.less(other, own), at.sub(work, 1), work);
         Value last = at.min(at.add(other, run), all);
         Value past =
-            emitSearch(at.select(isOwn, next, other),
+            emitSearch(b, at.select(isOwn, next, other),
                        at.select(isOwn, next, last), [&](Value middle) {
                          return at.less(bound, load(from, Work, middle));
                        });
@@ -281,7 +267,7 @@ void WorkTilesBuilder::emitTile(Value i, Value lane, Value sorted,
     auto isBefore = [&](Value at) {
       return index.lessEqual(load(sorted, Tiles, at), i);
     };
-    Value segment = emitSearch(zero, last, isBefore);
+    Value segment = emitSearch(b, zero, last, isBefore);
     auto tilesBefore = [&] {
       Value before = load(sorted, Tiles, index.max(index.sub(segment, 1), 0));
       return index.select(index.less(0, segment), before, zero);
@@ -360,27 +346,12 @@ void WorkTilesBuilder::emitInManyCTAs(const GPUWorkTiles &work) {
                 [&](Value i) { emitTile(i, /*lane=*/Value(), sorted, work); });
 }
 
-/// Emits `body` for where `condition` holds, in host code: a loop of one
-/// iteration or none, as plans of launches (varlen/Launch) have no branches.
-static void emitIfOnHost(ImplicitLocOpBuilder &b, Value condition,
-                         function_ref<void()> body) {
-  emitWhile(
-      b, condition, [](ValueRange again) { return again.front(); },
-      [&](ValueRange) {
-        body();
-        return Values{arith::ConstantIntOp::create(b, 0, 1)};
-      });
-}
-
 FailureOr<GPUWorkTiles> WorkTilesBuilder::emit() {
   if (!checked) {
-    auto pointer = LLVM::LLVMPointerType::get(b.getContext());
-    FailureOr<func::FuncOp> getStatus = getRuntimeFunction(
-        op->getParentOfType<ModuleOp>(), op, "varlen_gpu_status_buffer",
-        b.getFunctionType({}, pointer));
-    if (failed(getStatus))
+    FailureOr<Value> record = emitStatusRecord(b, op);
+    if (failed(record))
       return failure();
-    status = func::CallOp::create(b, *getStatus, ValueRange{}).getResult(0);
+    status = *record;
     extents = checkExtents();
     emitPages();
   }

@@ -80,6 +80,12 @@ PackedRows emitPackedRows(IndexBuilder &index, Value cu, Value s, Value end);
 /// for, from 0 on.
 PackedRows emitKeyRows(IndexBuilder &index, BatchOp batch, Value s);
 
+/// Emits a search: the first position of [lo, hi) of which `isBefore` does not
+/// hold, or hi. It holds of no position behind one of which it does not.
+/// Positions are of the type of `lo`.
+Value emitSearch(ImplicitLocOpBuilder &b, Value lo, Value hi,
+                 function_ref<Value(Value)> isBefore);
+
 /// used[s], or `otherwise` if there is no such element or no `used`.
 Value emitUsed(IndexBuilder &index, Value used, Value s, Value sequences,
                Value otherwise);

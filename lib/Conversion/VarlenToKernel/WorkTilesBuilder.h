@@ -9,17 +9,12 @@
 #ifndef VARLEN_CONVERSION_VARLENTOKERNEL_WORKTILESBUILDER_H
 #define VARLEN_CONVERSION_VARLENTOKERNEL_WORKTILESBUILDER_H
 
+#include "StatusRecord.h"
 #include "WorkTiles.h"
 
 #include <limits>
 
 namespace mlir::varlen {
-
-/// An error in a batch: whether there is one, an i1, and, as index values, the
-/// fields of varlen_gpu_status. The bound may be null, where the code says it.
-struct GPUFault {
-  Value wrong, code, at, value, bound;
-};
 
 /// Emits allocations and kernels that check cu_seqlens and seqused and make the
 /// list of the tiles of a type: pairs of a query row and a head of the group,
@@ -63,10 +58,6 @@ private:
   /// The same with a warp each.
   void emitWarps(const Twine &suffix, Value extent,
                  function_ref<void(Value i, Value lane)> body);
-  /// The first position of [lo, hi) of which `isBefore` does not hold, or hi.
-  /// It holds of no position behind one of which it does not. Positions are of
-  /// the type of `lo`.
-  Value emitSearch(Value lo, Value hi, function_ref<Value(Value)> isBefore);
 
   /// A number of the table, of the type of `at`.
   Value load(Value parity, Field field, Value at);
@@ -112,8 +103,6 @@ private:
   Value emitStrayPage(Value s, Value count, Value lane);
   /// The fault of the one that was found of sequence `s`.
   GPUFault checkPages(Value s);
-  /// The first of these that is wrong, with code 0 if none is.
-  GPUFault firstOf(ArrayRef<GPUFault> faults);
   /// Stores what is wrong, of which `segment` is the first instance.
   void emitFault(Value segment);
 

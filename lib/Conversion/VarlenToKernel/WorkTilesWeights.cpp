@@ -33,7 +33,7 @@ Value WorkTilesBuilder::emitSlot(Value segment) {
 void WorkTilesBuilder::emitWeight(Value slot, Value kvHead, Value lane) {
   Value zero = index.constant(0);
   Value last = index.sub(segments, 1);
-  Value s = emitSearch(zero, last, [&](Value at) {
+  Value s = emitSearch(b, zero, last, [&](Value at) {
     return index.lessEqual(emitSlot(index.add(at, 1)), slot);
   });
   Sequence segment = sequence(s);

@@ -9,13 +9,13 @@
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
+#include "varlen/Dialect/Varlen/Utils/AppendElements.h"
 #include "varlen/Support/IndexBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Utils/Utils.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -172,12 +172,8 @@ SmallVector<Value> AppendExpander::computePart(ImplicitLocOpBuilder &b,
       });
   if (!part.isTurned)
     return wide;
-  Value x = wide[0], y = wide[1], cos = wide[2], sin = wide[3];
-  auto mul = [&](Value lhs, Value rhs) -> Value {
-    return arith::MulFOp::create(b, lhs, rhs);
-  };
-  return {arith::SubFOp::create(b, mul(x, cos), mul(y, sin)),
-          arith::AddFOp::create(b, mul(x, sin), mul(y, cos))};
+  auto [x, y] = emitTurnedPair(b, wide[0], wide[1], wide[2], wide[3]);
+  return {x, y};
 }
 
 void AppendExpander::emitWrite(const Part &part) {
@@ -200,36 +196,13 @@ void AppendExpander::emitWrite(const Part &part) {
       SmallVector<utils::IteratorType>(3, utils::IteratorType::parallel), body);
 }
 
-/// `x` divided by the scale of its row, in the type of a quantised cache; 0 of
-/// a NaN, whose row has a scale that is not finite.
-static Value quantise(ImplicitLocOpBuilder &b, Value x, Value scale,
-                      Type element) {
-  auto constant = [&](double value) -> Value {
-    return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
-  };
-  Value number = arith::DivFOp::create(b, x, scale);
-  Value isNaN =
-      arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, number, number);
-  number = arith::SelectOp::create(b, isNaN, constant(0), number);
-  if (element.isInteger())
-    number = math::RoundEvenOp::create(b, number);
-  double largest = getLargestQuantised(element);
-  number = arith::MaximumFOp::create(b, number, constant(-largest));
-  number = arith::MinimumFOp::create(b, number, constant(largest));
-  if (element.isInteger())
-    return arith::FPToSIOp::create(b, element, number);
-  return arith::TruncFOp::create(b, element, number);
-}
-
 /// Elements are computed twice, for the scales and for the numbers: memory
 /// between the two would have to be kept for each run.
 void AppendExpander::emitQuantised(ArrayRef<Part> parts, Value scales) {
   Type element = getElementTypeOrSelf(op.getKCache());
   Value view = viewScales(scales);
-  auto constant = [](ImplicitLocOpBuilder &b, double value) -> Value {
-    return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
-  };
-  linalg::FillOp::create(b, constant(b, 0), view);
+  Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
+  linalg::FillOp::create(b, zero, view);
   AffineMap ofScales =
       AffineMap::getMultiDimMapWithTargets(3, {0, 1}, b.getContext());
   SmallVector<utils::IteratorType> parallel(3, utils::IteratorType::parallel),
@@ -242,8 +215,7 @@ void AppendExpander::emitQuantised(ArrayRef<Part> parts, Value scales) {
       ImplicitLocOpBuilder b(loc, nested);
       Value largest = args.back();
       for (Value x : computePart(b, part, args))
-        largest =
-            arith::MaximumFOp::create(b, largest, math::AbsFOp::create(b, x));
+        largest = emitLargestMagnitude(b, largest, x);
       linalg::YieldOp::create(b, largest);
     };
     linalg::GenericOp::create(b, TypeRange(), part.inputs, view, maps,
@@ -251,12 +223,7 @@ void AppendExpander::emitQuantised(ArrayRef<Part> parts, Value scales) {
   }
   auto finish = [&](OpBuilder &nested, Location loc, ValueRange args) {
     ImplicitLocOpBuilder b(loc, nested);
-    Value isZero = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, args[0],
-                                         constant(b, 0));
-    Value scale = arith::DivFOp::create(
-        b, args[0], constant(b, getLargestQuantised(element)));
-    scale = arith::SelectOp::create(b, isZero, constant(b, 1), scale);
-    linalg::YieldOp::create(b, scale);
+    linalg::YieldOp::create(b, emitRowScale(b, args[0], element));
   };
   linalg::GenericOp::create(b, TypeRange(), ValueRange(), view,
                             b.getMultiDimIdentityMap(2),
@@ -272,7 +239,7 @@ void AppendExpander::emitQuantised(ArrayRef<Part> parts, Value scales) {
       Value scale = args[part.inputs.size()];
       SmallVector<Value> elements = computePart(b, part, args);
       for (Value &each : elements)
-        each = quantise(b, each, scale, element);
+        each = emitQuantisedElement(b, each, scale, element);
       linalg::YieldOp::create(b, elements);
     };
     linalg::GenericOp::create(b, TypeRange(), inputs, part.outputs, maps,
