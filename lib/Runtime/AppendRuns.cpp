@@ -42,41 +42,44 @@ struct Append {
 
 } // namespace
 
-static bool checkSame(const char *name, int64_t value, const char *what,
-                      const char *of, int64_t wanted) {
-  if (value == wanted)
-    return true;
-  setError("%s has %" PRId64 " %s: expected %" PRId64 ", as many as %s", name,
-           value, what, wanted, of);
-  return false;
-}
-
 /// The extents, which set the capacity.
 static bool checkExtents(Append &append) {
   const AppendRequest &request = append.request;
-  if (!checkSame("v", request.vRows, "rows", "k", request.kRows) ||
-      !checkSame("v_cache", request.vPages, "pages", "k_cache",
-                 request.kPages) ||
-      !checkSame("a page of v_cache", request.vPageRows, "rows",
-                 "one of k_cache", request.kPageRows))
-    return false;
   struct {
-    const char *name, *page;
-    int64_t pages, pageRows;
-  } scales[] = {{"k_scale", "a page of k_scale", request.kScalePages,
-                 request.kScalePageRows},
-                {"v_scale", "a page of v_scale", request.vScalePages,
-                 request.vScalePageRows}};
-  for (auto &scale : scales)
-    if (scale.pages >= 0 && (!checkSame(scale.name, scale.pages, "pages",
-                                        "k_cache", request.kPages) ||
-                             !checkSame(scale.page, scale.pageRows, "rows",
-                                        "one of k_cache", request.kPageRows)))
-      return false;
+    int64_t rule, value, wanted;
+  } same[] = {
+      {VARLEN_EXTENT_RULE(VARLEN_TENSOR_V, VARLEN_EXTENT_ROWS, VARLEN_TENSOR_K),
+       request.vRows, request.kRows},
+      {VARLEN_EXTENT_RULE(VARLEN_TENSOR_V_CACHE, VARLEN_EXTENT_PAGES,
+                          VARLEN_TENSOR_K_CACHE),
+       request.vPages, request.kPages},
+      {VARLEN_EXTENT_RULE(VARLEN_TENSOR_V_CACHE_PAGE, VARLEN_EXTENT_ROWS,
+                          VARLEN_TENSOR_K_CACHE_PAGE),
+       request.vPageRows, request.kPageRows},
+      {VARLEN_EXTENT_RULE(VARLEN_TENSOR_K_SCALE, VARLEN_EXTENT_PAGES,
+                          VARLEN_TENSOR_K_CACHE),
+       request.kScalePages, request.kPages},
+      {VARLEN_EXTENT_RULE(VARLEN_TENSOR_K_SCALE_PAGE, VARLEN_EXTENT_ROWS,
+                          VARLEN_TENSOR_K_CACHE_PAGE),
+       request.kScalePageRows, request.kPageRows},
+      {VARLEN_EXTENT_RULE(VARLEN_TENSOR_V_SCALE, VARLEN_EXTENT_PAGES,
+                          VARLEN_TENSOR_K_CACHE),
+       request.vScalePages, request.kPages},
+      {VARLEN_EXTENT_RULE(VARLEN_TENSOR_V_SCALE_PAGE, VARLEN_EXTENT_ROWS,
+                          VARLEN_TENSOR_K_CACHE_PAGE),
+       request.vScalePageRows, request.kPageRows}};
+  // Extents of scales that there are none of are negative.
+  for (auto &each : same) {
+    if (each.value < 0 || each.value == each.wanted)
+      continue;
+    varlen_extent_error(each.rule, each.value, each.wanted);
+    return false;
+  }
   if (request.kPageRows < 1) {
-    setError("a page of k_cache has %" PRId64
-             " rows: expected a positive number",
-             request.kPageRows);
+    varlen_extent_error(VARLEN_EXTENT_RULE(VARLEN_TENSOR_K_CACHE_PAGE,
+                                           VARLEN_EXTENT_ROWS,
+                                           VARLEN_TENSOR_K_CACHE_PAGE),
+                        request.kPageRows, request.kPageRows);
     return false;
   }
   int64_t columns = request.table ? request.columns : 1;

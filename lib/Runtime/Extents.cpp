@@ -14,17 +14,44 @@
 using varlen_runtime::setError;
 
 void varlen_extent_error(int64_t rule, int64_t value, int64_t bound) {
-  static const char *const tensors[] = {
-      "q",           "k",      "v",          "sink",       "out",
-      "lse",         "dout",   "dlse",       "dq",         "dk",
-      "dv",          "dsink",  "a capture",  "a dcapture", "a page of k",
-      "a page of v", "tq",     "tk",         "tv",         "tsink",
-      "tout",        "tlse",   "a tcapture", "dtout",      "dtlse",
-      "k_scale",     "v_scale"};
+  static const char *const tensors[] = {"q",
+                                        "k",
+                                        "v",
+                                        "sink",
+                                        "out",
+                                        "lse",
+                                        "dout",
+                                        "dlse",
+                                        "dq",
+                                        "dk",
+                                        "dv",
+                                        "dsink",
+                                        "a capture",
+                                        "a dcapture",
+                                        "a page of k",
+                                        "a page of v",
+                                        "tq",
+                                        "tk",
+                                        "tv",
+                                        "tsink",
+                                        "tout",
+                                        "tlse",
+                                        "a tcapture",
+                                        "dtout",
+                                        "dtlse",
+                                        "k_scale",
+                                        "v_scale",
+                                        "k_cache",
+                                        "v_cache",
+                                        "a page of k_cache",
+                                        "a page of v_cache",
+                                        "a page of k_scale",
+                                        "a page of v_scale"};
   constexpr int64_t count = sizeof tensors / sizeof *tensors;
   int64_t number = rule - 1;
-  int64_t tensor = (number & 15) + 16 * (number >> 10);
-  int64_t extent = number >> 4 & 3, source = number >> 6 & 15;
+  int64_t tensor = (number & 15) + 16 * (number >> 10 & 3);
+  int64_t extent = number >> 4 & 3;
+  int64_t source = (number >> 6 & 15) + 16 * (number >> 12);
   if (number < 0 || tensor >= count || source >= count)
     return setError("unknown rule %" PRId64 " about extents", rule);
   const char *name = tensors[tensor], *of = tensors[source];

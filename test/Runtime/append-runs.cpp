@@ -157,7 +157,8 @@ static void testErrors() {
   check([](Append &a) { a.vPages = 4; },
         "v_cache has 4 pages: expected 5, as many as k_cache");
   check([](Append &a) { a.vPageRows = 5; },
-        "a page of v_cache has 5 rows: expected 4, as many as one of k_cache");
+        "a page of v_cache has 5 rows: expected 4, as many as a page of "
+        "k_cache");
   // Of scales one kind of extents is wrong at a time.
   auto checkScales = [&](auto change, const char *message) {
     check(
@@ -173,7 +174,7 @@ static void testErrors() {
   checkScales([](Append &a) { a.vScalePages = 0; },
               "v_scale has 0 pages: expected 5, as many as k_cache");
   checkScales([](Append &a) { a.vScalePageRows = 3; },
-              "a page of v_scale has 3 rows: expected 4, as many as one of "
+              "a page of v_scale has 3 rows: expected 4, as many as a page of "
               "k_cache");
   check([](Append &a) { a.kPageRows = a.vPageRows = 0; },
         "a page of k_cache has 0 rows: expected a positive number");

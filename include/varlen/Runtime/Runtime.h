@@ -175,9 +175,11 @@ void varlen_free(void *memory);
    head. The rule of q's heads says that these are a positive multiple of those
    of k, the rule of a tensor with itself that its head_dim is positive. A table
    of a score has entries in place of a head_dim. K_PAGE and V_PAGE are one page
-   of k and of v; the rule of one with itself says that it has a row. */
+   of k and of v, and K_CACHE_PAGE and its like of what an append writes to; the
+   rule of one with itself says that it has a row. */
 #define VARLEN_EXTENT_RULE(tensor, extent, source)                             \
-  (1 + (tensor) % 16 + 16 * (extent) + 64 * (source) + 1024 * ((tensor) / 16))
+  (1 + (tensor) % 16 + 16 * (extent) + 64 * ((source) % 16) +                  \
+   1024 * ((tensor) / 16) + 4096 * ((source) / 16))
 enum {
   VARLEN_EXTENT_ROWS,
   VARLEN_EXTENT_HEADS,
@@ -211,7 +213,13 @@ enum {
   VARLEN_TENSOR_DTOUT,
   VARLEN_TENSOR_DTLSE,
   VARLEN_TENSOR_K_SCALE,
-  VARLEN_TENSOR_V_SCALE
+  VARLEN_TENSOR_V_SCALE,
+  VARLEN_TENSOR_K_CACHE,
+  VARLEN_TENSOR_V_CACHE,
+  VARLEN_TENSOR_K_CACHE_PAGE,
+  VARLEN_TENSOR_V_CACHE_PAGE,
+  VARLEN_TENSOR_K_SCALE_PAGE,
+  VARLEN_TENSOR_V_SCALE_PAGE
 };
 
 /* Sets the error of a rule that does not hold: the extent is `value`, what it
