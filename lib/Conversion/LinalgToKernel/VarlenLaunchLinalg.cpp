@@ -310,10 +310,22 @@ std::string VarlenLaunchLinalg::makeName(Operation *op) {
   return (function.getName() + "_" + op->getName().stripDialect()).str();
 }
 
+/// Whether all that an operation does with such elements is to move and convert
+/// them.
+static bool onlyConverts(linalg::LinalgOp op, Type element) {
+  return llvm::all_of(*op.getBlock(), [&](Operation &inner) {
+    return isa<arith::ExtFOp, arith::TruncFOp, linalg::YieldOp>(inner) ||
+           (!llvm::is_contained(inner.getOperandTypes(), element) &&
+            !llvm::is_contained(inner.getResultTypes(), element));
+  });
+}
+
 /// Refuses elements that kernels do not compute with.
 static LogicalResult checkElements(linalg::LinalgOp op) {
   for (Type type : op->getOperandTypes()) {
     Type element = getElementTypeOrSelf(type);
+    if (isa<Float8E4M3FNType>(element) && onlyConverts(op, element))
+      continue;
     if (isa<FloatType>(element) && !element.isF16() && !element.isBF16() &&
         !element.isF32() && !element.isF64())
       return op.emitOpError("has no kernel: expected elements of f16, bf16, "

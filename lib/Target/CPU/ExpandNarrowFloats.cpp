@@ -244,8 +244,8 @@ namespace {
 /// f64 go through f32.
 class ConversionExpander {
 public:
-  explicit ConversionExpander(const CPUTarget &target)
-      : bf16(!target.hasBF16Dot), f16(!target.hasF16Conversion) {}
+  /// Whether there is no instruction for each.
+  ConversionExpander(bool bf16, bool f16) : bf16(bf16), f16(f16) {}
 
   void expand(arith::ExtFOp op) const;
   void expandStorage(arith::ExtFOp op) const;
@@ -337,6 +337,18 @@ void ConversionExpander::expand(arith::TruncFOp op) const {
   op.erase();
 }
 
+void varlen::expandF8Conversions(Operation *root) {
+  ConversionExpander expander(/*bf16=*/false, /*f16=*/false);
+  root->walk([&](Operation *op) {
+    if (auto extend = dyn_cast<arith::ExtFOp>(op);
+        extend && isStorage(extend.getIn().getType()))
+      expander.expandStorage(extend);
+    else if (auto truncate = dyn_cast<arith::TruncFOp>(op);
+             truncate && isStorage(truncate.getType()))
+      expander.expandStorage(truncate);
+  });
+}
+
 /// Whether something computes with a narrow type, or on one.
 static bool computesOnNarrow(Operation *op) {
   bool computes =
@@ -359,7 +371,8 @@ LogicalResult varlen::expandNarrowFloats(ModuleOp module,
   });
   if (arithmetic.wasInterrupted() && failed(widenNarrowFloats(module)))
     return failure();
-  ConversionExpander expander(target);
+  ConversionExpander expander(/*bf16=*/!target.hasBF16Dot,
+                              /*f16=*/!target.hasF16Conversion);
   module.walk([&](Operation *op) {
     if (auto extend = dyn_cast<arith::ExtFOp>(op))
       expander.expand(extend);

@@ -40,10 +40,12 @@ namespace mlir::varlen {
 using namespace mlir;
 using namespace mlir::varlen;
 
-/// Arithmetic and functions of f16 and bf16 in f32, each rounded.
+/// Arithmetic and functions of f16 and bf16 in f32, each rounded; conversions
+/// of f8E4M3FN in terms of those of f16.
 static LogicalResult widen(Operation *kernel) {
   if (failed(widenNarrowFloats(kernel)))
     return failure();
+  expandF8Conversions(kernel);
   // Upstream lets a rounding and the widening behind it cancel out.
   kernel->walk([&](Operation *op) {
     if (auto extend = dyn_cast<arith::ExtFOp>(op))

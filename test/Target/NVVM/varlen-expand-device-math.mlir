@@ -23,6 +23,26 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // f8E4M3FN by f16, whose exponent is 8 larger, and rounded by its bits.
+  // CHECK-LABEL: gpu.func @f8
+  // CHECK: arith.extsi %{{.*}} : i8 to i16
+  // CHECK: %[[HALF:.*]] = arith.bitcast %{{.*}} : i16 to f16
+  // CHECK: %[[WIDE:.*]] = arith.extf %[[HALF]] : f16 to f32
+  // CHECK: arith.mulf %[[WIDE]], %cst
+  // CHECK: arith.trunci %{{.*}} : i32 to i8
+  // CHECK-NOT: f8E4M3FN to f32
+  // CHECK-NOT: f32 to f8E4M3FN
+  // CHECK: gpu.return
+  gpu.func @f8(%x: memref<8xf8E4M3FN>) kernel {
+    %i = gpu.thread_id x
+    %0 = memref.load %x[%i] : memref<8xf8E4M3FN>
+    %1 = arith.extf %0 : f8E4M3FN to f32
+    %2 = math.sqrt %1 : f32
+    %3 = arith.truncf %2 : f32 to f8E4M3FN
+    memref.store %3, %x[%i] : memref<8xf8E4M3FN>
+    gpu.return
+  }
+
   // CHECK-LABEL: gpu.func @approximate
   // CHECK: llvm.call_intrinsic "llvm.tanh.f32"(%{{.*}}) {fastmathFlags = #llvm.fastmath<afn>} : (f32) -> f32
   // CHECK-NEXT: memref.store

@@ -85,7 +85,7 @@ def VarlenExpandDeviceMath : Pass<"varlen-expand-device-math"> {
     In kernels, and in launches that are not outlined yet, functions of f32 become
     upstream's polynomials and expansions, or one instruction where there is an
     exact one (`sqrt`, `floor`, ...) and for `exp2`. f16 and bf16 are computed in
-    f32 and rounded after each operation. Functions of f64, and `arith.remf`,
+    f32 and rounded after each operation; conversions of f8E4M3FN go by f16 and by integers. Functions of f64, and `arith.remf`,
     become calls of libdevice. `fpowi` is a power of floats with the sign that an odd
     exponent leaves, or, if that is constant, products.
 
