@@ -605,3 +605,29 @@ func.func @keys_in_pages(%cu: memref<?xi32>, %used: memref<?xi32>, %table: memre
   }
   return
 }
+
+// -----
+
+func.func @append_of_tensors(%k: tensor<?x2x16xf32>, %cu: tensor<?xi32>, %used: tensor<?xi32>,
+                             %cache: tensor<4x8x2x16xf32>) -> tensor<4x8x2x16xf32> {
+  // expected-error@+1 {{expected memrefs, got tensors; bufferize before}}
+  %0:2 = varlen.append %k, %k, %cu seqused_k(%used) outs(%cache, %cache)
+      : (tensor<?x2x16xf32>, tensor<?x2x16xf32>, tensor<?xi32>, tensor<?xi32>, tensor<4x8x2x16xf32>,
+         tensor<4x8x2x16xf32>) -> (tensor<4x8x2x16xf32>, tensor<4x8x2x16xf32>)
+  return %0#0 : tensor<4x8x2x16xf32>
+}
+
+// -----
+
+func.func @append_in_a_kernel(%k: memref<?x2x16xf32>, %cu: memref<?xi32>, %used: memref<?xi32>,
+                              %cache: memref<4x8x2x16xf32>, %v_cache: memref<4x8x2x16xf32>, %n: index) {
+  gpu.launch blocks(%a, %b, %c) in (%ga = %n, %gb = %n, %gc = %n)
+             threads(%d, %e, %f) in (%td = %n, %te = %n, %tf = %n) {
+    // expected-error@+1 {{is in a kernel, which cannot launch others: expected an append in host code}}
+    varlen.append %k, %k, %cu seqused_k(%used) outs(%cache, %v_cache)
+        : (memref<?x2x16xf32>, memref<?x2x16xf32>, memref<?xi32>, memref<?xi32>, memref<4x8x2x16xf32>,
+           memref<4x8x2x16xf32>) -> ()
+    gpu.terminator
+  }
+  return
+}

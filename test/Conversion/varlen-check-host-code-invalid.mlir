@@ -84,14 +84,3 @@ func.func @in_a_kernel(%q: memref<8x2x32xbf16>, %cu: memref<2xi32>, %out: memref
   }
   return
 }
-
-// -----
-
-func.func @append(%k: memref<?x2x16xf32>, %cu: memref<?xi32>, %used: memref<?xi32>, %cache: memref<4x8x2x16xf32>,
-                  %v_cache: memref<4x8x2x16xf32>) {
-  // expected-error @below {{has no kernel: expected a CPU target, which appends}}
-  varlen.append %k, %k, %cu seqused_k(%used) outs(%cache, %v_cache)
-      : (memref<?x2x16xf32>, memref<?x2x16xf32>, memref<?xi32>, memref<?xi32>, memref<4x8x2x16xf32>,
-         memref<4x8x2x16xf32>) -> ()
-  return
-}

@@ -2,70 +2,21 @@
 """varlen.append against its definition: pages and slots, of any rows and strides; rotary embeddings
 of both layouts; sequences without new rows; and errors, after which nothing has been written."""
 
+import pathlib
+import sys
+
 import ml_dtypes
 import numpy as np
 
 import varlen
-from varlen import dtypes, reference
+from varlen import reference
 
-rng = np.random.default_rng(0)
-# The keys that each sequence has, and new ones: none of either, one, ends of pages and of
-# runs, several pages.
-USED = [5, 0, 16, 15, 3, 40, 7]
-NEW = [3, 0, 1, 1, 200, 0, 130]
-KV_HEADS, DIM, VALUE_DIM = 2, 24, 40
-# Numbers of no page.
-WILD = [-(2**31), 2**31 - 1, -1, 10**6]
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "Integration/Inputs"))
+
+from append_case import DIM, KV_HEADS, NEW, USED, VALUE_DIM, Case, draw, offsets, rng
+
 # In units of the last place of a number of about 4, that of turned keys.
 ROUNDING = {"f64": 4e-15, "f32": 2e-6, "bf16": 4e-2, "f16": 5e-3}
-
-
-def offsets(lengths, index="i4"):
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(index)
-
-
-def draw(dtype, *shape):
-    return dtypes.narrow(rng.standard_normal(shape), dtype)
-
-
-class Case:
-    """Arguments of an append to a cache of NaN: in pages of any order, or in slots."""
-
-    def __init__(self, dtype, page=None, index="i4"):
-        total = sum(NEW)
-        # Rows behind the last one belong to no sequence.
-        self.k = draw(dtype, total + 3, KV_HEADS, DIM)
-        self.v = draw(dtype, total + 3, KV_HEADS, VALUE_DIM)
-        self.k[total:], self.v[total:] = np.nan, np.nan
-        self.cu, self.used = offsets(NEW, index), np.array(USED, index)
-        ends = [a + b for a, b in zip(USED, NEW)]
-        self.options = {}
-        if page is None:
-            count, page = len(USED) + 2, max(ends) + 1
-        else:
-            counts = [-(-end // page) for end in ends]
-            count = sum(counts) + 3
-            order = iter(rng.permutation(count))
-            # Rows of the table are apart.
-            table = rng.choice(WILD, (len(USED), max(counts) + 4)).astype("i4")[:, :-2]
-            for s, used in enumerate(USED):
-                for slot in range(counts[s]):
-                    at = next(order)
-                    # Pages of the rows before are not looked at.
-                    if slot >= used // page:
-                        table[s, slot] = at
-            self.options["block_table"] = table
-        both = np.full((count, 2, page, KV_HEADS, VALUE_DIM), np.nan, self.k.dtype)
-        self.k_cache, self.v_cache = both[:, 0, :, :, :DIM], both[:, 1]
-
-    def add_rotary(self, pairs, dtype, interleaved):
-        angles = rng.uniform(0, 6, (max(a + b for a, b in zip(USED, NEW)), pairs))
-        self.options |= {"cos": dtypes.narrow(np.cos(angles), dtype)}
-        self.options |= {"sin": dtypes.narrow(np.sin(angles), dtype), "interleaved": interleaved}
-        return self
-
-    def arguments(self):
-        return self.k_cache, self.v_cache, self.k, self.v, self.cu, self.used
 
 
 def check(dtype, case):
@@ -103,14 +54,10 @@ for dtype, page, pairs, of_tables, interleaved in (
 
 def check_quantised(dtype, element, case):
     """Numbers and scales of rows of heads; what is turned, and only that, in other roundings."""
-    case.k_cache, case.v_cache = (np.full(x.shape, 7).astype(element) for x in (case.k_cache, case.v_cache))
-    both = np.full((*case.k_cache.shape[:2], 2, KV_HEADS), np.nan, "f4")
-    scales = {"k_scale": both[:, :, 0], "v_scale": both[:, :, 1]}
-    # A row of zeros, and one that is not finite.
-    case.v[2], case.v[5, 0, 3] = 0, np.inf
-    wanted = reference.append(*case.arguments(), **case.options, **scales)
-    varlen.append(*case.arguments(), **case.options, **scales)
-    found = case.k_cache, case.v_cache, *scales.values()
+    case.quantise(element)
+    wanted = reference.append(*case.arguments(), **case.options)
+    varlen.append(*case.arguments(), **case.options)
+    found = case.k_cache, case.v_cache, case.options["k_scale"], case.options["v_scale"]
     for name, x, y in zip(("k", "v", "k_scale", "v_scale"), found, wanted):
         if name[0] == "v" or "cos" not in case.options:
             assert x.tobytes() == y.tobytes(), (dtype, element, name, case.options)
@@ -210,7 +157,7 @@ for words, changes in (
     ("cu_seqlens[7] = 339 is larger than the 338 rows of k", {"cu_seqlens": put(7, 339)}),
     ("v has 337 rows: expected 338, as many as k", {"v": lambda x: x[1:]}),
     ("v_cache has", {"v_cache": lambda x: x[1:]}),
-    ("a page of v_cache has 15 rows: expected 16, as many as one of k_cache", {"v_cache": lambda x: x[:, 1:]}),
+    ("a page of v_cache has 15 rows: expected 16, as many as a page of k_cache", {"v_cache": lambda x: x[:, 1:]}),
     ("a page of k_cache has 0 rows: expected a positive number", {"k_cache": lambda x: x[:, :0], "v_cache": lambda x: x[:, :0]}),
     ("cos has 202 rows: expected at least 203, the positions of the keys of sequence 4", {"cos": lambda x: x[:202]}),
     ("sin has 9 rows: expected at least", {"sin": lambda x: x[:9]}),

@@ -173,6 +173,61 @@ static void testStatus() {
              3 * VARLEN_STATUS_COLUMNS + 15, -1, 40};
   EXPECT(varlen_gpu_check(nullptr) != 0);
   EXPECT_ERROR("block_table[3, 15] = -1: expected 0 to 39, the pages of k");
+  struct {
+    int64_t code, index, value, bound;
+    const char *message;
+  } ofAppend[] = {
+      {VARLEN_STATUS_START + VARLEN_STATUS_NEW_CU, 0, 1, 0,
+       "cu_seqlens[0] = 1: cu_seqlens must start at 0"},
+      {VARLEN_STATUS_END + VARLEN_STATUS_NEW_CU, 7, 339, 338,
+       "cu_seqlens[7] = 339 is larger than the 338 rows of k: cu_seqlens must "
+       "end within them"},
+      {VARLEN_STATUS_LENGTH + VARLEN_STATUS_NEW_CU, 0, 0, 0,
+       "cu_seqlens is empty"},
+      {VARLEN_STATUS_LENGTH + VARLEN_STATUS_NEW_USED, 0, 6, 7,
+       "seqused_k has 6 entries: expected 7, one for each sequence of "
+       "cu_seqlens"},
+      {VARLEN_STATUS_LENGTH + VARLEN_STATUS_NEW_PAGES, 0, 6, 7,
+       "block_table has 6 rows: expected 7, one for each sequence of "
+       "cu_seqlens"},
+      {VARLEN_STATUS_LENGTH + VARLEN_STATUS_NEW_SLOTS, 0, 7, 6,
+       "cu_seqlens has 7 sequences: expected at most 6, the slots of k_cache"},
+      {VARLEN_STATUS_LONG + VARLEN_STATUS_NEW_PAGES, 4, 200, 48,
+       "sequence 4 of cu_seqlens has 200 rows: expected at most 48, those of "
+       "the pages that block_table has of a sequence"},
+      {VARLEN_STATUS_USED + VARLEN_STATUS_NEW_SLOTS, 3, 14, 13,
+       "seqused_k[0] = 14: expected 0 to 13, as 3 new rows must fit into a "
+       "slot of k_cache"},
+      {VARLEN_STATUS_USED + VARLEN_STATUS_NEW_PAGES,
+       4 * VARLEN_STATUS_COLUMNS + 200, -1, 136,
+       "seqused_k[4] = -1: expected 0 to 136, as 200 new rows must fit into "
+       "the pages that block_table has of a sequence"},
+      {VARLEN_STATUS_END + VARLEN_STATUS_NEW_PAGES,
+       4 * VARLEN_STATUS_COLUMNS + 12, 35, 35,
+       "block_table[4, 12] = 35: expected 0 to 34, the pages of k_cache, for "
+       "new rows of the sequence"},
+      {VARLEN_STATUS_USED + VARLEN_STATUS_SAME_PAGE,
+       6 * VARLEN_STATUS_COLUMNS + 2, 30, 4 * VARLEN_STATUS_COLUMNS + 5,
+       "block_table[6, 2] = 30: expected a page that nothing else writes to, "
+       "and block_table[4, 5] is the same"},
+      {VARLEN_STATUS_LENGTH + VARLEN_STATUS_COS, 4, 202, 203,
+       "cos has 202 rows: expected at least 203, the positions of the keys of "
+       "sequence 4"},
+      {VARLEN_STATUS_LENGTH + VARLEN_STATUS_SIN, 0, 9, 10,
+       "sin has 9 rows: expected at least 10, the positions of the keys of "
+       "sequence 0"},
+      {VARLEN_STATUS_EXTENT +
+           8 * VARLEN_EXTENT_RULE(VARLEN_TENSOR_V_SCALE_PAGE,
+                                  VARLEN_EXTENT_ROWS,
+                                  VARLEN_TENSOR_K_CACHE_PAGE),
+       0, 15, 16,
+       "a page of v_scale has 15 rows: expected 16, as many as a page of "
+       "k_cache"}};
+  for (auto &each : ofAppend) {
+    *status = {each.code, each.index, each.value, each.bound};
+    EXPECT(varlen_gpu_check(nullptr) != 0);
+    EXPECT_ERROR(each.message);
+  }
   int64_t rule =
       VARLEN_EXTENT_RULE(VARLEN_TENSOR_V, VARLEN_EXTENT_ROWS, VARLEN_TENSOR_K);
   *status = {VARLEN_STATUS_EXTENT + 8 * rule, 0, 9, 10};

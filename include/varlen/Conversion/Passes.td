@@ -147,7 +147,7 @@ def ConvertVarlenToCPU : Pass<"convert-varlen-to-cpu", "::mlir::ModuleOp"> {
 
 def ConvertVarlenToKernel
     : Pass<"convert-varlen-to-kernel", "::mlir::ModuleOp"> {
-  let summary = "Make kernels of a GPU of tile loops";
+  let summary = "Make kernels of a GPU of tile loops and of varlen.append";
   let description = [{
     Each `varlen.for_tiles` becomes a launch of a persistent kernel, whose CTAs
     take tiles from a list until it is through, by a counter if they visit blocks. The list is made on the device,
@@ -172,6 +172,9 @@ def ConvertVarlenToKernel
     to the rows that it names. A loop over heads, one `varlen.sum_rows`, gives each sum a
     warp.
 
+    A `varlen.append` becomes kernels that check lists and tables, one if there are few rows, and
+    one that writes the new rows if nothing is wrong, a warp for each row and head.
+
     *Requires*: loops in the block of their batch, each but those over heads with a
     `#varlen.gpu_schedule`; in one block of a loop reads, pure operations on tiles,
     at most one loop over blocks, `varlen.clear` before it, and writes. Another form is
@@ -179,6 +182,7 @@ def ConvertVarlenToKernel
     *Guarantees*: no operation of the tile loops is left but steps, and what is
     computed before and after them, on tiles. Rows that are not in use are zeros
     in shared memory, never a neighbour's. Each row is written by one CTA.
+    An append writes nothing where something is wrong.
     *Numerics*: what is written is multiplied by `times` in the type of the value
     and rounded once; dsink and the rows of a head are summed by 32 lanes, each in the
     order of rows. What rounding loses of a lane's sum is carried along.
@@ -207,7 +211,8 @@ def ConvertVarlenToKernel
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
     "::mlir::tensor::TensorDialect", "::mlir::vector::VectorDialect"];
   let statistics = [
-    Statistic<"numConverted", "converted", "Loops over tiles made kernels">];
+    Statistic<"numConverted", "converted", "Loops over tiles made kernels">,
+    Statistic<"numAppends", "appends", "Appends made kernels">];
 }
 
 def VarlenLaunchLinalg : Pass<"varlen-launch-linalg", "::mlir::ModuleOp"> {

@@ -249,7 +249,22 @@ enum {
   VARLEN_STATUS_USED_Q = 16,
   VARLEN_STATUS_USED_K = 24,
   VARLEN_STATUS_OFFSET = 32,
-  VARLEN_STATUS_TABLE = 40
+  VARLEN_STATUS_TABLE = 40,
+  /* What an append reads. */
+  VARLEN_STATUS_NEW_CU = 48,   /* cu_seqlens */
+  VARLEN_STATUS_NEW_USED = 56, /* seqused_k */
+  VARLEN_STATUS_NEW_PAGES =
+      64,                       /* what a sequence has room for in its pages: of
+                                   USED the index is the sequence *
+                                   VARLEN_STATUS_COLUMNS + its new rows, of
+                                   LENGTH value and bound are rows of the table */
+  VARLEN_STATUS_NEW_SLOTS = 72, /* the same in its slot; of LENGTH value and
+                                   bound are sequences and slots */
+  VARLEN_STATUS_SAME_PAGE = 80, /* USED: the bound is the index of the other
+                                   entry of the block table */
+  VARLEN_STATUS_COS = 88, /* LENGTH: value and bound are rows, the index is
+                             the sequence that asks for them */
+  VARLEN_STATUS_SIN = 96
 };
 #define VARLEN_STATUS_COLUMNS (INT64_C(1) << 31)
 

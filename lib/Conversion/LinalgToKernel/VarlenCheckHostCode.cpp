@@ -86,9 +86,6 @@ struct VarlenCheckHostCode
             return WalkResult::advance();
           if (auto attn = dyn_cast<AttentionOpInterface>(op))
             return refuse(attn);
-          if (isa<AppendOp>(op))
-            return WalkResult(op->emitOpError(
-                "has no kernel: expected a CPU target, which appends"));
           if (auto global = dyn_cast<memref::GetGlobalOp>(op)) {
             if (isReadByHost(global))
               return WalkResult::advance();

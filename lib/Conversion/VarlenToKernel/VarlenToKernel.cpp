@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AppendKernels.h"
 #include "TileLoopConverter.h"
 #include "WorkTilesBuilder.h"
 #include "varlen/Conversion/Passes.h"
@@ -280,6 +281,13 @@ namespace {
 struct ConvertVarlenToKernel
     : varlen::impl::ConvertVarlenToKernelBase<ConvertVarlenToKernel> {
   void runOnOperation() override {
+    SmallVector<AppendOp> appends;
+    getOperation()->walk([&](AppendOp op) { appends.push_back(op); });
+    for (AppendOp op : appends) {
+      if (failed(AppendKernels(op).emit()))
+        return signalPassFailure();
+      ++numAppends;
+    }
     FailureOr<unsigned> loops = convertTileLoops(
         getOperation(), [](const BatchLoops &found, OpBuilder &builder) {
           return BatchConverter(found, builder).convert();

@@ -29,7 +29,7 @@ void *varlen_gpu_status_buffer() {
 
 static void describeLength(const varlen_gpu_status &status, uint64_t list,
                            const char *name) {
-  if (list == 0)
+  if (list == 0 || list == 6)
     return setError(
         "%s is empty: expected at least 1 entry, the 0 it starts with", name);
   if (list == 5)
@@ -59,12 +59,70 @@ static void describePages(const varlen_gpu_status &status) {
            status.bound - 1);
 }
 
+/// What is wrong with an append, but for its cu_seqlens and its extents.
+static void describeAppend(const varlen_gpu_status &status, int64_t list) {
+  int64_t sequence = status.index / VARLEN_STATUS_COLUMNS,
+          column = status.index % VARLEN_STATUS_COLUMNS;
+  const char *place = list == VARLEN_STATUS_NEW_SLOTS
+                          ? "a slot of k_cache"
+                          : "the pages that block_table has of a sequence";
+  switch (status.code & 7) {
+  case VARLEN_STATUS_LONG:
+    return setError("sequence %" PRId64 " of cu_seqlens has %" PRId64
+                    " rows: expected at most %" PRId64 ", those of %s",
+                    status.index, status.value, status.bound, place);
+  case VARLEN_STATUS_END:
+    return setError("block_table[%" PRId64 ", %" PRId64 "] = %" PRId64
+                    ": expected 0 to %" PRId64
+                    ", the pages of k_cache, for new rows of the sequence",
+                    sequence, column, status.value, status.bound - 1);
+  case VARLEN_STATUS_USED:
+    if (list == VARLEN_STATUS_SAME_PAGE)
+      return setError("block_table[%" PRId64 ", %" PRId64 "] = %" PRId64
+                      ": expected a page that nothing else writes to, and "
+                      "block_table[%" PRId64 ", %" PRId64 "] is the same",
+                      sequence, column, status.value,
+                      status.bound / VARLEN_STATUS_COLUMNS,
+                      status.bound % VARLEN_STATUS_COLUMNS);
+    return setError("seqused_k[%" PRId64 "] = %" PRId64
+                    ": expected 0 to %" PRId64 ", as %" PRId64
+                    " new rows must fit into %s",
+                    sequence, status.value, status.bound, column, place);
+  default:
+    break;
+  }
+  switch (list) {
+  case VARLEN_STATUS_NEW_USED:
+    return setError("seqused_k has %" PRId64 " entries: expected %" PRId64
+                    ", one for each sequence of cu_seqlens",
+                    status.value, status.bound);
+  case VARLEN_STATUS_NEW_PAGES:
+    return setError("block_table has %" PRId64 " rows: expected %" PRId64
+                    ", one for each sequence of cu_seqlens",
+                    status.value, status.bound);
+  case VARLEN_STATUS_NEW_SLOTS:
+    return setError("cu_seqlens has %" PRId64
+                    " sequences: expected at most %" PRId64
+                    ", the slots of k_cache",
+                    status.value, status.bound);
+  default:
+    return setError("%s has %" PRId64 " rows: expected at least %" PRId64
+                    ", the positions of the keys of sequence %" PRId64,
+                    list == VARLEN_STATUS_COS ? "cos" : "sin", status.value,
+                    status.bound, status.index);
+  }
+}
+
 void varlen_gpu_report(const varlen_gpu_status *status) {
-  static const char *const names[] = {"cu_seqlens_q", "cu_seqlens_k",
-                                      "seqused_q",    "seqused_k",
-                                      "q_offset",     "block_table"};
+  static const char *const names[] = {
+      "cu_seqlens_q", "cu_seqlens_k", "seqused_q", "seqused_k",
+      "q_offset",     "block_table",  "cu_seqlens"};
   uint64_t list = static_cast<uint64_t>(status->code) >> 3;
-  const char *name = list < 6 ? names[list] : "?";
+  const char *name = list < sizeof names / sizeof *names ? names[list] : "?";
+  int64_t ofAppend = status->code & ~INT64_C(7);
+  if (ofAppend >= VARLEN_STATUS_NEW_USED && ofAppend <= VARLEN_STATUS_SIN &&
+      (status->code & 7) != VARLEN_STATUS_EXTENT)
+    return describeAppend(*status, ofAppend);
   if (status->code == VARLEN_STATUS_USED + VARLEN_STATUS_TABLE ||
       status->code == VARLEN_STATUS_END + VARLEN_STATUS_TABLE)
     return describePages(*status);
