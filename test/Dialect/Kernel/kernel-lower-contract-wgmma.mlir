@@ -176,3 +176,25 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+!k = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+
+// A sum of products that have no operand in common is one group.
+// CHECK-LABEL: gpu.func @sum_of_products
+// CHECK: nvvm.wgmma.fence.aligned
+// CHECK-NEXT: %[[S:.*]] = kernel.wgmma bf16 a(%[[TQ:.*]]) b(%[[K:.*]]) acc(%{{.*}}) : i64 into
+// CHECK-NEXT: %[[T:.*]] = kernel.wgmma bf16 a(%[[Q:.*]]) b(%[[TK:.*]]) acc(%[[S]]) : i64 into
+// CHECK-NEXT: nvvm.wgmma.commit.group.sync.aligned
+// CHECK-NEXT: kernel.wgmma_wait %[[T]] younger 0
+// CHECK-NOT: wgmma
+gpu.module @kernels {
+  gpu.func @sum_of_products(%q: !k, %k: !k, %tq: !k, %tk: !k, %acc: vector<1x1x2x2xf32>, %out: memref<?x1x8xf32>, %i: index) kernel
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %s = kernel.contract %tq, %k, %acc k(16) : !k, !k into vector<1x1x2x2xf32>
+    %t = kernel.contract %q, %tk, %s k(16) : !k, !k into vector<1x1x2x2xf32>
+    kernel.store %t to %out rows(%i, %i, %i, %i) valid(%i) : vector<1x1x2x2xf32> to memref<?x1x8xf32>
+    gpu.return
+  }
+}

@@ -195,3 +195,28 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+!q = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+
+// Sums of products that have no operand in common: one after the other, onto one sum.
+// CHECK-LABEL: gpu.func @sum_of_products
+// CHECK: %[[E:.*]]:8 = vector.to_elements
+// CHECK: %[[S:.*]] = nvvm.mma.sync {{.*}}C[%[[E]]#0,
+// CHECK: %[[S0:.*]] = llvm.extractvalue %[[S]][0]
+// CHECK: %[[T:.*]] = nvvm.mma.sync {{.*}}C[%[[E]]#4,
+// CHECK: %[[T0:.*]] = llvm.extractvalue %[[T]][0]
+// CHECK: nvvm.mma.sync {{.*}}C[%[[S0]],
+// CHECK: nvvm.mma.sync {{.*}}C[%[[T0]],
+// CHECK-NOT: nvvm.mma.sync
+// CHECK-NOT: arith.addf
+gpu.module @kernels {
+  gpu.func @sum_of_products(%q: !q, %k: !q, %tq: !q, %tk: !q, %acc: vector<1x2x2x2xf32>, %out: memref<?x1x16xf32>, %i: index) kernel
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %a = kernel.contract %tq, %k, %acc k(16) : !q, !q into vector<1x2x2x2xf32>
+    %b = kernel.contract %q, %tk, %a k(16) : !q, !q into vector<1x2x2x2xf32>
+    kernel.store %b to %out rows(%i, %i, %i, %i) valid(%i) : vector<1x2x2x2xf32> to memref<?x1x16xf32>
+    gpu.return
+  }
+}

@@ -105,6 +105,9 @@ struct Chain {
 
   static std::optional<Chain> startingAt(kernel::ContractOp first);
   void lower(const TensorCores &cores);
+
+private:
+  bool readsTwice();
 };
 
 struct KernelLowerContract
@@ -195,10 +198,21 @@ std::optional<Chain> Chain::startingAt(kernel::ContractOp first) {
     if (!isMemoryEffectFree(op) && !isa<kernel::ContractOp>(op))
       return std::nullopt;
   auto addition = dyn_cast_or_null<arith::AddFOp>(getUser());
-  if (addition && addition->getBlock() == first->getBlock() &&
+  if (chain.readsTwice() && addition &&
+      addition->getBlock() == first->getBlock() &&
       addition->getPrevNode() == chain.contracts.back())
     chain.addition = addition;
   return chain;
+}
+
+/// Whether two of the contractions read one operand, as terms of f32 do: in
+/// registers it is then for both.
+bool Chain::readsTwice() {
+  DenseSet<Value> operands;
+  return llvm::any_of(contracts, [&](kernel::ContractOp contract) {
+    bool isFirst = operands.insert(contract.getA()).second;
+    return !operands.insert(contract.getB()).second || !isFirst;
+  });
 }
 
 void Chain::lower(const TensorCores &cores) {
@@ -211,8 +225,11 @@ void Chain::lower(const TensorCores &cores) {
   ThreadBuilder b(end->getLoc(), OpBuilder(end));
   auto contractions = llvm::map_to_vector(
       contracts, [](Operation *contract) { return getContraction(contract); });
-  end->getResult(0).replaceAllUsesWith(
-      cores.contractAll(b, contractions, addend));
+  Value sum = readsTwice()
+                  ? cores.contractAll(b, contractions, addend)
+                  : cores.wait(b, cores.start(b, contractions),
+                               cast<VectorType>(last.getType()), /*younger=*/0);
+  end->getResult(0).replaceAllUsesWith(sum);
   if (addition)
     addition.erase();
   for (kernel::ContractOp contract : llvm::reverse(contracts))

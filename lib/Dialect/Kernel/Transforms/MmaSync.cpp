@@ -255,15 +255,17 @@ static SmallVector<Value> getElements(ThreadBuilder &b, Value fragment) {
 }
 
 Value TensorCores::start(ThreadBuilder &b,
-                         const Contraction &contraction) const {
-  auto type = cast<VectorType>(contraction.acc.getType());
-  Products products(b, contraction, warps);
-  SmallVector<Value> acc = getElements(b, contraction.acc);
-  // A is read once for all columns, B once for all rows of the warp.
-  for (int64_t step = 0; step < products.numSteps(); ++step) {
-    SmallVector<Registers> a = products.readA(step);
-    for (int64_t pair = 0; pair < type.getDimSize(1); pair += 2)
-      products.multiply(a, step, pair, acc);
+                         ArrayRef<Contraction> contractions) const {
+  auto type = cast<VectorType>(contractions.front().acc.getType());
+  SmallVector<Value> acc = getElements(b, contractions.front().acc);
+  for (const Contraction &contraction : contractions) {
+    Products products(b, contraction, warps);
+    // A is read once for all columns, B once for all rows of the warp.
+    for (int64_t step = 0; step < products.numSteps(); ++step) {
+      SmallVector<Registers> a = products.readA(step);
+      for (int64_t pair = 0; pair < type.getDimSize(1); pair += 2)
+        products.multiply(a, step, pair, acc);
+    }
   }
   return vector::FromElementsOp::create(b, type, acc);
 }

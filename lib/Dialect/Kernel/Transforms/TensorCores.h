@@ -41,8 +41,10 @@ public:
 
   /// The type of an accumulator in flight.
   virtual Type getPendingType(VectorType fragment) const { return fragment; }
-  /// Issues a contraction; returns the accumulator in flight.
-  virtual Value start(ThreadBuilder &b, const Contraction &contraction) const;
+  /// Issues contractions, each of which adds to the sum of those before it, the
+  /// first to its accumulator; returns the accumulator in flight.
+  virtual Value start(ThreadBuilder &b,
+                      ArrayRef<Contraction> contractions) const;
   /// Waits until at most `younger` later contractions are in flight; returns
   /// the accumulator as a fragment. mma.sync completes before its result is
   /// used: nothing to wait for.

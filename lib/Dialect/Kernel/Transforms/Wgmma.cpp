@@ -62,7 +62,8 @@ public:
   using TensorCores::TensorCores;
 
   Type getPendingType(VectorType fragment) const override;
-  Value start(ThreadBuilder &b, const Contraction &contraction) const override;
+  Value start(ThreadBuilder &b,
+              ArrayRef<Contraction> contractions) const override;
   Value wait(ThreadBuilder &b, Value pending, VectorType fragment,
              int64_t younger) const override;
 };
@@ -161,30 +162,47 @@ Type Wgmma::getPendingType(VectorType fragment) const {
   return getRegistersType(fragment);
 }
 
-Value Wgmma::start(ThreadBuilder &b, const Contraction &contraction) const {
-  Type type = getRegistersType(cast<VectorType>(contraction.acc.getType()));
+/// The operand A of each step of a contraction.
+static SmallVector<SmallVector<Value, 4>>
+getFirstOperands(ThreadBuilder &b, const Contraction &contraction,
+                 int64_t warps) {
   int64_t steps = contraction.k / 16;
-  Type element = cast<MemRefType>(contraction.b.getType()).getElementType();
-  bool isShared = isa<MemRefType>(contraction.a.getType());
+  SmallVector<SmallVector<Value, 4>> operands;
+  if (!isa<MemRefType>(contraction.a.getType())) {
+    for (int64_t step = 0; step < steps; ++step)
+      operands.push_back(
+          getFactorRegisters(b, contraction.a, /*mTile=*/0, step));
+    return operands;
+  }
+  SharedOperand operand(b, contraction.a, contraction.aT, getGroup(b, warps));
+  for (int64_t step = 0; step < steps; ++step)
+    operands.push_back({operand.get(step)});
+  return operands;
+}
+
+Value Wgmma::start(ThreadBuilder &b, ArrayRef<Contraction> contractions) const {
+  Value acc = contractions.front().acc;
+  Type type = getRegistersType(cast<VectorType>(acc.getType()));
 
   // All registers are written before the fence. A sum that starts with zero
   // needs none.
   Value sum;
-  if (!matchPattern(contraction.acc, m_AnyZeroFloat()))
-    sum = packRegisters(b, contraction.acc);
-  SmallVector<SmallVector<Value, 4>> a;
-  for (int64_t step = 0; step < steps && !isShared; ++step)
-    a.push_back(getFactorRegisters(b, contraction.a, /*mTile=*/0, step));
-  if (isShared) {
-    SharedOperand operand(b, contraction.a, contraction.aT, getGroup(b, warps));
-    for (int64_t step = 0; step < steps; ++step)
-      a.push_back({operand.get(step)});
-  }
-  SharedOperand operand(b, contraction.b, contraction.bT);
+  if (!matchPattern(acc, m_AnyZeroFloat()))
+    sum = packRegisters(b, acc);
+  SmallVector<SmallVector<SmallVector<Value, 4>>> a;
+  for (const Contraction &contraction : contractions)
+    a.push_back(getFirstOperands(b, contraction, warps));
+  SmallVector<SharedOperand> second;
+  for (const Contraction &contraction : contractions)
+    second.emplace_back(b, contraction.b, contraction.bT);
   NVVM::WgmmaFenceAlignedOp::create(b);
-  for (int64_t step = 0; step < steps; ++step)
-    sum = WgmmaOp::create(b, type, element, a[step], operand.get(step), sum,
-                          contraction.aT, contraction.bT);
+  for (auto [contraction, first, operand] :
+       llvm::zip_equal(contractions, a, second)) {
+    Type element = cast<MemRefType>(contraction.b.getType()).getElementType();
+    for (auto [step, registers] : llvm::enumerate(first))
+      sum = WgmmaOp::create(b, type, element, registers, operand.get(step), sum,
+                            contraction.aT, contraction.bT);
+  }
   NVVM::WgmmaGroupSyncAlignedOp::create(b);
   return sum;
 }

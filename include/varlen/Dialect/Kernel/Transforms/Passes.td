@@ -282,17 +282,17 @@ def KernelLowerContract : Kernel_Pass<"kernel-lower-contract"> {
     and `b_t`), without bank conflicts; an A fragment is used in place. B is
     read once for all m-tiles of a warp. An address is a part of the lane that no
     loop changes, exclusive-or'ed with a constant of the step, and constant
-    offsets. Contractions that accumulate one onto the other, and the addition of
-    something else to the last, are done together so that few registers are in
-    use: column by column with A fragments, else step by step with the last term
-    summed apart.
+    offsets. Contractions that accumulate one onto the other and read an operand of
+    each other, as terms of f32 do, and the addition of something else to the last, are
+    done together so that few registers are in use: column by column with A fragments,
+    else step by step with the last term summed apart.
 
     With `wgmma` (sm_90a) kernels multiply by `kernel.wgmma` m64nNk16 instead, a
     commit group for each contraction, if their warps are a multiple of 4 and all
     accumulators have 16 rows for each warp and at most 256 columns: B, and A unless it
     is a fragment, are read where they are by descriptors, and a sum that starts with a
     zero constant starts without registers. Contractions that accumulate one onto the
-    other are left to `mma.sync`.
+    other are one group, but terms of f32 are left to `mma.sync`.
 
     *Requires*: fragments; a number of warps that is a power of 2 for `a_t`.
     *Guarantees*: no `kernel.contract`, `kernel.start`, `kernel.wait` is left.
