@@ -69,6 +69,17 @@ static constexpr GPURow attnTableF32[] = {
     {256, 2, {2, 32, 16, 2, 1}}, {256, 2, {1, 16, 16, 2, 1}},
 };
 
+// Tangents take as much of shared memory and of registers as what they are of:
+// a warp has 16 queries, whose sums leave room for scores up to a head_dim of
+// 128, and for three planes of f32 up to 48.
+static constexpr GPURow tangentTable[] = {
+    {64, 2, {4, 64, 64, 2, 2}},
+    {64, 2, {4, 64, 32, 2, 1}},
+    {128, 2, {8, 128, 32, 2, 1}},
+    {128, 2, {4, 64, 16, 2, 1}},
+};
+static constexpr GPURow tangentTableF32[] = {{48, 2, {4, 64, 16, 2, 1}}};
+
 // A tile has its queries and their dout in shared memory.
 static constexpr GPURow dqTable[] = {
     {64, 2, {4, 64, 64, 2, 2}},  {128, 1, {4, 64, 32, 2, 2}},
@@ -109,6 +120,10 @@ static constexpr GPURow attnTableWgmma[] = {
     {256, 1, keepMaximum({8, 128, 80, 2, 1, 0, 0, 2})},
     {256, 2, {4, 64, 32, 2, 2}},
 };
+static constexpr GPURow tangentTableWgmma[] = {
+    {64, 2, {4, 64, 64, 2, 2}},
+    {128, 2, {4, 64, 32, 2, 2}},
+};
 static constexpr GPURow dqTableWgmma[] = {
     {64, 2, {4, 64, 64, 2, 3}},
     {128, 2, {4, 64, 64, 2, 2}},
@@ -133,6 +148,8 @@ static llvm::ArrayRef<GPURow> getTable(const GPUTarget &gpu,
   };
   switch (needs.owner) {
   case GPUTileOwner::Queries:
+    if (needs.hasTangents)
+      return choose(tangentTableF32, tangentTableWgmma, tangentTable);
     return choose(attnTableF32, attnTableWgmma, attnTable);
   case GPUTileOwner::QueryGradients:
     return choose(dqTableF32, dqTableWgmma, dqTable);
@@ -147,7 +164,8 @@ int64_t mlir::varlen::getSharedBytes(const GPUTiles &tiles,
                                      const GPUTileNeeds &needs) {
   int64_t qk = llvm::alignTo(needs.headDim, kernel::kSlabColumns);
   int64_t v = llvm::alignTo(needs.valueHeadDim, kernel::kSlabColumns);
-  int64_t bytes = 2 * (needs.isF32 ? kernel::kPlanes : 1);
+  int64_t bytes =
+      2 * (needs.isF32 ? kernel::kPlanes : 1) * (needs.hasTangents ? 2 : 1);
   bool ofQueries = needs.owner == GPUTileOwner::Queries ||
                    needs.owner == GPUTileOwner::QueryGradients;
   int64_t tile = ofQueries ? tiles.blockM : tiles.kvBlock;
@@ -155,9 +173,11 @@ int64_t mlir::varlen::getSharedBytes(const GPUTiles &tiles,
   bool ofBoth = needs.owner == GPUTileOwner::QueryGradients ||
                 needs.owner == GPUTileOwner::KeyValueGradients;
   int64_t columns = ofBoth ? qk + v : qk;
-  int64_t mbarriers = tiles.areWarpsApart() ? tiles.rings * tiles.stages *
-                                                  kernel::kSlotMBarrierBytes
-                                            : 0;
+  // Tangents of keys and of values have rings of their own, too.
+  int64_t rings = tiles.rings * (tiles.rings > 1 && needs.hasTangents ? 2 : 1);
+  int64_t mbarriers = tiles.areWarpsApart()
+                          ? rings * tiles.stages * kernel::kSlotMBarrierBytes
+                          : 0;
   // The tile has a slot of its own then, with its number.
   int64_t item = tiles.producers > 0
                      ? kernel::kSlotMBarrierBytes + kernel::kTakenBytes

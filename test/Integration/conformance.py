@@ -107,15 +107,15 @@ def main():
     elif arguments.gradients:
         groups = parameters.sample_gradient_groups()
     elif arguments.tangents:
-        groups = parameters.sample_tangent_groups()
+        groups = parameters.sample_tangent_groups(arguments.device)
     else:
         groups = parameters.sample_groups(arguments.device)
-    if arguments.tangents and (arguments.device != "cpu" or arguments.pipeline):
-        parser.error("--tangents: expected the CPU and no --pipeline")
+    if arguments.tangents and arguments.pipeline:
+        parser.error("--tangents: expected no --pipeline")
     groups = [
         group for group in groups
         if re.search(arguments.only, group.label)
-        and parameters.has_kernel(group, arguments.device)
+        and parameters.has_kernel(group, arguments.device, arguments.tangents)
         and in_part(group, *arguments.part)
     ]  # fmt: skip
     if not groups:

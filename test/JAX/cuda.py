@@ -90,6 +90,11 @@ jax.clear_caches()
 lower(step, *(x[:9] for x in (q, k, v)), cu[:2])
 assert len(compiled) == 2, compiled
 
+# Tangents have kernels, too, of values and tangents together.
+lowered = lower(lambda q: jax.jvp(lambda q: varlen_attn(q, k, v, cu), (q,), (q,)), q)
+(call,) = re.findall(r"custom_call @varlen\.(\w+)\(", lowered)
+assert call == "attn_jvp", call
+
 # Programs for the CPU stay as they are: they have no workspace, and run.
 lowered = jax.jit(step).lower(q, k, v, cu).as_text()
 assert "varlen.attn" in lowered and "xui8" not in lowered and "chip" not in lowered
@@ -121,8 +126,8 @@ with jax.enable_x64():
 wide = jnp.ones((12, 2, 512), jnp.bfloat16)
 refused(NotImplementedError, "no tiles for head_dim 512", *[wide] * 3, cu)
 raises(
-    NotImplementedError, "no tiles for tangents, which sm_80 has no kernel for", lower,
-    lambda q: jax.jvp(lambda q: varlen_attn(q, k, v, cu), (q,), (q,)), q,
+    NotImplementedError, "no tiles for gradients of tangents, which sm_80 has no kernel for", lower,
+    lambda q: jax.jvp(jax.grad(lambda q: loss(q, k, v, cu)), (q,), (q,)), q,
 )  # fmt: skip
 pretend("7.5")
 refused(ValueError, "sm_75", q, k, v, cu)

@@ -6,7 +6,7 @@ under transformations."""
 from Inputs.device import IS_CUDA, need, skip
 
 if IS_CUDA:
-    skip("a GPU has no kernel for tangents")
+    skip("a GPU has no kernel for gradients of tangents")
 
 import jax
 import numpy as np

@@ -205,6 +205,20 @@ fails(NotImplementedError, words, lambda: attend([x.double() for x in inputs], c
 words = "no kernel for this GPU: no tiles for head_dim 320 in 166912 bytes of shared memory"
 fails(NotImplementedError, words, lambda: attend([x.repeat(1, 1, 5) for x in inputs], cu))
 
+
+def along(function, q):
+    return torch.func.jvp(function, (q,), (q,))
+
+
+out, tout = along(lambda q: attend([q, k, v], cu), q)
+assert tout.shape == out.shape and tout.device == q.device
+words = "no kernel for this GPU: no tiles for tangents of 'bf16' with head_dim 256 in the registers"
+wide = [x.repeat(1, 1, 4) for x in inputs]
+fails(NotImplementedError, words, lambda: along(lambda q: attend([q, *wide[1:]], cu), wide[0]))
+words = "no kernel for this GPU: no tiles for gradients of tangents, which sm_80 has no kernel for"
+loss = torch.func.grad(lambda q: attend([q, k, v], cu).float().sum())
+fails(NotImplementedError, words, lambda: along(loss, q))
+
 # No memory: PyTorch's error, whichever allocation fails; all is as it was.
 gc.collect()
 torch.cuda.synchronize()

@@ -1,12 +1,11 @@
 # RUN: %python %s
 
 """Forward mode: torch.func.jvp, jacfwd, linearize and torch.autograd.forward_ad, against
-PyTorch's of an attention of products and a softmax, in f64; and in narrower types the
-operator's results against those of f64."""
-
-import os
+PyTorch's of an attention of products and a softmax, in f64, on a GPU in f32; and in narrower
+types the operator's results against those of f64."""
 
 import torch
+from device import HAS_F64, NAME
 from packed import fails, offsets
 from torch.autograd import forward_ad
 from torch.func import grad, jacfwd, jacrev, jvp, vmap
@@ -14,16 +13,16 @@ from torch.func import grad, jacfwd, jacrev, jvp, vmap
 from varlen import scores
 from varlen.torch import AuxRequest, varlen_attn
 
-device = os.environ.get("VARLEN_TEST_DEVICE", "cpu")
+WIDE, MOST = (torch.float64, 1e-12) if HAS_F64 else (torch.float32, 2e-5)
 torch.manual_seed(0)
 LSE = AuxRequest(lse=True)
 LENGTHS_Q, LENGTHS_K = (5, 0, 9, 1), (7, 2, 9, 4)
 HEADS, KV_HEADS, D, DV = 4, 2, 8, 6
-cu_q, cu_k = (offsets(lengths).to(device) for lengths in (LENGTHS_Q, LENGTHS_K))
+cu_q, cu_k = (offsets(lengths).to(NAME) for lengths in (LENGTHS_Q, LENGTHS_K))
 
 
 def draw(*shape):
-    return torch.randn(*shape, dtype=torch.float64, device=device)
+    return torch.randn(*shape, dtype=WIDE, device=NAME)
 
 
 def rows():
@@ -46,7 +45,7 @@ def plain(q, k, v, sink=None, gains=None, is_causal=False):
             s = s * gains[:, None, None]
         if is_causal:
             lq, lk = s.shape[1:]
-            hidden = torch.ones(lq, lk, dtype=torch.bool, device=device).triu(lk - lq + 1)
+            hidden = torch.ones(lq, lk, dtype=torch.bool, device=NAME).triu(lk - lq + 1)
             s = s.masked_fill(hidden, -torch.inf)
         logits = s if sink is None else torch.cat([s, sink[:, None, None].expand(-1, s.shape[1], 1)], 2)
         p = logits.softmax(2)[..., : s.shape[2]]
@@ -55,7 +54,7 @@ def plain(q, k, v, sink=None, gains=None, is_causal=False):
     return torch.cat(outs), torch.cat(lses, 1)
 
 
-def check(got, wanted, most=1e-12):
+def check(got, wanted, most=MOST):
     for x, y in zip(got, wanted, strict=True):
         assert x.shape == y.shape and x.dtype == y.dtype
         assert (x - y).abs().max() <= most * max(1, y.abs().max()), (x - y).abs().max()
@@ -133,7 +132,7 @@ fails(
 fails(
     ValueError, "tcaptures: expected 1 tensors, one of each capture, got 2",
     lambda: torch.ops.varlen.attn_jvp(
-        *values, *tangents, cu_q, cu_k, score=scores.gains().written("f64"), captures=[gains[0]],
+        *values, *tangents, cu_q, cu_k, score=scores.gains().written("f64" if HAS_F64 else "f32"), captures=[gains[0]],
         tcaptures=[gains[0], gains[1]],
     ),
 )  # fmt: skip

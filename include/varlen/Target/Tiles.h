@@ -116,6 +116,9 @@ struct GPUTileNeeds {
   /// as many as what a score keeps there counts for: 0 to 2.
   int64_t maskBounds;
   bool isF32;
+  /// Whether tangents lie beside all rows in shared memory, and beside what is
+  /// summed in registers.
+  bool hasTangents = false;
 };
 
 /// Returns the bytes of shared memory that a CTA needs: for a tile and `stages`

@@ -2,6 +2,8 @@
 
 As harness.py has it for the forward: rows that are not in use hold NaN, in tangents too.
 Functions are compiled once, for calls with other threads, and with other neighbours of a sequence.
+On a GPU, and in what stands in for one, out and lse have other bits than without tangents, whose
+tiles are others, and there are no threads to choose.
 """
 
 import functools
@@ -12,12 +14,20 @@ import harness
 import numpy
 import varlen
 
+# On a GPU, in place of the schedule of the table.
+schedule = None
+
 _ROWS = ("q", "k", "v")
 _RESULTS = ("tout", "tlse")
 
 
 def module_text(group):
-    return varlen.text.attn_jvp(**harness.text_options(group))
+    text = varlen.text.attn_jvp(**harness.text_options(group))
+    if schedule is None:
+        return text
+    return text.replace(
+        "{mask =", f"{{varlen.schedule = #varlen.gpu_schedule<{schedule}>, mask =", 1
+    )
 
 
 def make_inputs(group):
@@ -44,9 +54,11 @@ def _captures(group):
 _compile = functools.lru_cache(maxsize=2)(compiled.function)
 
 
-def run(group, inputs, threads=2):
+def run(group, inputs, threads=2, **flags):
     """out, lse, tout and tlse."""
-    return _compile(module_text(group))(inputs, threads)
+    if harness.device == "cpu":
+        return _compile(module_text(group))(inputs, threads)
+    return varlen.run(module_text(group), inputs, device=harness.device, **flags)
 
 
 def _is_of_rows(group, name):
@@ -90,7 +102,7 @@ def _poison(group, inputs, rows, keys):
 def _compare_bits(group, inputs, outputs):
     """Where results have other bits than without tangents or with NaN in place of them, than by
     another number of threads, and than of a sequence alone or beside NaN."""
-    call, problems = _compile(module_text(group)), []
+    problems = []
 
     def compare(label, results, names, rows=slice(None)):
         for name in names:
@@ -102,26 +114,32 @@ def _compare_bits(group, inputs, outputs):
     def rows_of(rows):
         return len(range(*rows.indices(group.tokens_q)))
 
-    tangents = {f"t{name}" for name in (*_ROWS, "sink", *_captures(group))}
-    bare = {name: x for name, x in inputs.items() if name not in tangents}
-    compare("without tangents", _compile(harness.module_text(group))(bare, 2), ("out", "lse"))
     unknown = {name: numpy.full_like(inputs[name], numpy.nan) for name in ("tq", "tk", "tv")}
-    compare("with tangents that are NaN", call(inputs | unknown, 2), ("out", "lse"))
-    compare("by one thread", call(inputs, 1), outputs)
-    if not group.sequences:
-        return problems
-    # The sequence with the most pairs.
-    place = max(range(len(group.sequences)), key=lambda i: _count_pairs(group.sequences[i]))
-    rows, keys, _ = list(harness.sequences_of(group, inputs))[place]
-    compare("beside NaN", call(_poison(group, inputs, rows, keys), 3), outputs, rows)
-    if not group.static:
-        _, alone = list(_sequences(group, inputs))[place]
-        alone = {name: numpy.ascontiguousarray(x) for name, x in alone.items()}
-        for side, count in (("q", rows_of(rows)), ("k", keys.stop - keys.start)):
-            alone[f"cu_seqlens_{side}"] = numpy.array([0, count], inputs["cu_seqlens_q"].dtype)
-            if group.seqused:
-                alone[f"seqused_{side}"] = alone[f"cu_seqlens_{side}"][1:]
-        compare("alone", call(alone, 2), outputs, rows)
+    others = [("with tangents that are NaN", inputs | unknown, ("out", "lse"), slice(None), 2)]
+    if harness.device == "cpu":
+        tangents = {f"t{name}" for name in (*_ROWS, "sink", *_captures(group))}
+        bare = {name: x for name, x in inputs.items() if name not in tangents}
+        compare("without tangents", _compile(harness.module_text(group))(bare, 2), ("out", "lse"))
+        others.append(("by one thread", inputs, outputs, slice(None), 1))
+    if group.sequences:
+        # The sequence with the most pairs.
+        place = max(range(len(group.sequences)), key=lambda i: _count_pairs(group.sequences[i]))
+        rows, keys, _ = list(harness.sequences_of(group, inputs))[place]
+        others.append(("beside NaN", _poison(group, inputs, rows, keys), outputs, rows, 3))
+        if not group.static:
+            _, alone = list(_sequences(group, inputs))[place]
+            alone = {name: numpy.ascontiguousarray(x) for name, x in alone.items()}
+            for side, count in (("q", rows_of(rows)), ("k", keys.stop - keys.start)):
+                alone[f"cu_seqlens_{side}"] = numpy.array([0, count], inputs["cu_seqlens_q"].dtype)
+                if group.seqused:
+                    alone[f"seqused_{side}"] = alone[f"cu_seqlens_{side}"][1:]
+            others.append(("alone", alone, outputs, rows, 2))
+    if harness.device == "cpu":
+        found = [run(group, given, threads) for _, given, _, _, threads in others]
+    else:
+        found = run(group, [given for _, given, _, _, _ in others])
+    for (label, _, names, rows, _), results in zip(others, found):
+        compare(label, results, names, rows)
     return problems
 
 

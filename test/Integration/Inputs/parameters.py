@@ -346,11 +346,14 @@ def all_groups(device="cpu"):
     yield from long_groups()
 
 
-def has_kernel(group, device):
-    """Whether the device has code for the group's types and head sizes."""
+def has_kernel(group, device, tangents=False):
+    """Whether the device has code for the group's types and head sizes, or for its tangents."""
     if device == "cpu":
         return True
-    return group.dtype != "f64" and max(group.d, group.dv) <= 256
+    most = 256
+    if tangents:
+        most = 48 if group.dtype == "f32" else 128
+    return group.dtype != "f64" and max(group.d, group.dv) <= most
 
 
 def has_gradients(group):
@@ -450,10 +453,11 @@ def sample_gradient_groups():
     return _sample(random.Random("gradients"), 260, has_gradients, _gradient_cells)
 
 
-def sample_tangent_groups():
+def sample_tangent_groups(device="cpu"):
     """A smaller sample, as tangents have the tiles, masks and scores of the forward."""
     lists = [fa2_groups(150), fa3_groups(150), beyond_groups(), tile_groups(), score_groups()]
-    yield from itertools.islice(_take(random.Random("tangents"), itertools.chain(*lists), 6), 10)
+    groups = (group for group in itertools.chain(*lists) if has_kernel(group, device, True))
+    yield from itertools.islice(_take(random.Random("tangents"), groups, 6), 10)
 
 
 def sample_groups(device="cpu"):

@@ -153,8 +153,12 @@ GPUTileNeeds AttentionOpInterface::getGPUTileNeeds(GPUTileOwner owner) {
   if (score && owner == GPUTileOwner::Queries && headDim > 64 &&
       !score->getOps<LookupOp>().empty())
     bounds = 2;
-  return {owner, getHeadDim(), getValueHeadDim(), bounds,
-          getElementType().isF32()};
+  return {owner,
+          getHeadDim(),
+          getValueHeadDim(),
+          bounds,
+          getElementType().isF32(),
+          isTangent()};
 }
 
 //===----------------------------------------------------------------------===//

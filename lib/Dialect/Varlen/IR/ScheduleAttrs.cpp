@@ -201,21 +201,22 @@ static LogicalResult verifyKernel(AttentionOpInterface op, Attribute schedule) {
   if (op.getElementType().isF64())
     return op->emitOpError("expected elements of f16, bf16 or f32 for ")
            << schedule << ", got " << op.getElementType();
-  if (op.isTangent())
-    return op->emitOpError("expected no tangents for ") << schedule;
   return success();
 }
 
-/// That registers have room for `rows` rows of `columns` sums.
+/// That registers have room for `rows` rows of `columns` sums, and for their
+/// tangents.
 static LogicalResult verifyAccumulator(AttentionOpInterface op, StringRef name,
                                        int64_t rows, int64_t columns) {
-  int64_t most = kMultiprocessorRegisters / rows;
+  bool hasTangents = op.isTangent();
+  int64_t most = kMultiprocessorRegisters / rows / (hasTangents ? 2 : 1);
   if (columns <= most)
     return success();
   return op->emitOpError("expected ")
          << name << " to be at most " << most << ", as a multiprocessor has "
          << kMultiprocessorRegisters << " registers for accumulators of "
-         << rows << " rows, got " << columns;
+         << rows << " rows" << (hasTangents ? " and their tangents" : "")
+         << ", got " << columns;
 }
 
 /// That a chip has shared memory for the tiles of `schedule`, and what its
@@ -244,6 +245,10 @@ LogicalResult GPUScheduleAttr::verifyFits(Operation *operation) const {
            << *this;
   if (getScoresFirst())
     return op->emitOpError("expected scores_first of gradients only, got ")
+           << *this;
+  if (op.isTangent() && getRescaleThreshold() != 0)
+    return op->emitOpError("expected a rescale_threshold of an attention "
+                           "without tangents only, got ")
            << *this;
   if (failed(verifyKernel(op, *this)) ||
       failed(verifyTileRows([&] { return op->emitOpError(); }, "block_m",
@@ -297,6 +302,8 @@ LogicalResult GPUGradScheduleAttr::verifyFits(Operation *operation) const {
     return op->emitOpError("expected a #varlen.gpu_schedule for an "
                            "attention on a GPU, got ")
            << *this;
+  if (op.isTangent())
+    return op->emitOpError("expected no tangents for ") << *this;
   if (failed(verifyKernel(op, *this)))
     return failure();
   GPUScheduleAttr dv = getDv() ? getDv() : getDk();

@@ -104,9 +104,18 @@ func.func @attn_jvp_c2_capture(%q: tensor<?x4x16xf32>, %cu: tensor<?xi32>, %c: t
 
 // -----
 
-// A GPU has no kernel for tangents.
+// A state with tangents has the largest score of all keys.
 func.func @schedule(%q: tensor<?x4x16xf32>, %cu: tensor<?xi32>) {
-  // expected-error @below {{'varlen.attn_jvp' op expected no tangents for #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 2>}}
-  %0:4 = varlen.attn_jvp %q, %q, %q, %q, %q, %q, %cu, %cu {varlen.schedule = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 2>} : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>, tensor<?x4x16xf32>, tensor<4x?xf32>)
+  // expected-error @below {{'varlen.attn_jvp' op expected a rescale_threshold of an attention without tangents only, got #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 2, rescale_threshold = 8>}}
+  %0:4 = varlen.attn_jvp %q, %q, %q, %q, %q, %q, %cu, %cu {varlen.schedule = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 2, rescale_threshold = 8>} : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x16xf32>, tensor<4x?xf32>, tensor<?x4x16xf32>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// Sums have tangents in registers, too.
+func.func @schedule(%q: tensor<?x4x1024xf32>, %cu: tensor<?xi32>) {
+  // expected-error @below {{'varlen.attn_jvp' op expected head_dim of v to be at most 512, as a multiprocessor has 65536 registers for accumulators of 64 rows and their tangents, got 1024}}
+  %0:4 = varlen.attn_jvp %q, %q, %q, %q, %q, %q, %cu, %cu {varlen.schedule = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 2>} : (tensor<?x4x1024xf32>, tensor<?x4x1024xf32>, tensor<?x4x1024xf32>, tensor<?x4x1024xf32>, tensor<?x4x1024xf32>, tensor<?x4x1024xf32>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x1024xf32>, tensor<4x?xf32>, tensor<?x4x1024xf32>, tensor<4x?xf32>)
   return
 }

@@ -88,11 +88,26 @@ func.func @pages(%q: tensor<?x4x64xbf16>, %k: tensor<?x16x2x64xbf16>, %cu: !cu, 
   return %out : tensor<?x4x64xbf16>
 }
 
-// A GPU has no kernel for tangents.
+// Tangents take as much memory and as many registers as what they are of: fewer queries.
 // CHECK-LABEL: @tangents
-// CHECK-NOT: varlen.schedule
+// CHECK: varlen.attn_jvp
+// CHECK-SAME: varlen.schedule = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = {{[0-9]+}}, stages = 2, ctas = {{[0-9]+}}>
 func.func @tangents(%q: tensor<?x4x64xbf16>, %cu: !cu) -> tensor<?x4x64xbf16> {
-  // expected-remark @below {{no tiles for tangents, which sm_80 has no kernel for; a CPU target has}}
   %0:4 = varlen.attn_jvp %q, %q, %q, %q, %q, %q, %cu, %cu : (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, !cu, !cu) -> (tensor<?x4x64xbf16>, !lse, tensor<?x4x64xbf16>, !lse)
   return %0#2 : tensor<?x4x64xbf16>
+}
+
+func.func @tangents_too_wide(%q: tensor<?x4x256xbf16>, %cu: !cu) -> tensor<?x4x256xbf16> {
+  // expected-remark @below {{no tiles for tangents of 'bf16' with head_dim 256 in the registers and 166912 bytes of shared memory of sm_80; a CPU target has}}
+  %0:4 = varlen.attn_jvp %q, %q, %q, %q, %q, %q, %cu, %cu : (tensor<?x4x256xbf16>, tensor<?x4x256xbf16>, tensor<?x4x256xbf16>, tensor<?x4x256xbf16>, tensor<?x4x256xbf16>, tensor<?x4x256xbf16>, !cu, !cu) -> (tensor<?x4x256xbf16>, !lse, tensor<?x4x256xbf16>, !lse)
+  return %0#2 : tensor<?x4x256xbf16>
+}
+
+// A GPU has no kernel for gradients of tangents.
+// CHECK-LABEL: @tangents_grad
+// CHECK-NOT: varlen.schedule
+func.func @tangents_grad(%q: tensor<?x4x64xbf16>, %lse: !lse, %cu: !cu) -> tensor<?x4x64xbf16> {
+  // expected-remark @below {{no tiles for gradients of tangents, which sm_80 has no kernel for; a CPU target has}}
+  %dq, %dk, %dv = varlen.attn_jvp_grad %q, %q, %q, %q, %q, %q, %q, %q, %lse, %q, %lse, %cu, %cu : (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, !lse, tensor<?x4x64xbf16>, !lse, !cu, !cu) -> (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>)
+  return %dq : tensor<?x4x64xbf16>
 }
