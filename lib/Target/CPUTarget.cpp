@@ -23,22 +23,22 @@ using llvm::Triple;
 static constexpr CPUTarget targets[] = {
     {"generic", Triple::x86_64, "x86-64", "+sse2", /*vectorBytes=*/16,
      /*vectorRegisters=*/16, /*hasFMA=*/false, /*hasBF16Dot=*/false,
-     /*hasF16Conversion=*/false, /*hasScale=*/false},
+     /*hasF16Conversion=*/false, /*hasScale=*/false, /*maskedBytes=*/0},
     {"avx2", Triple::x86_64, "x86-64-v3",
      "+avx2,+fma,+f16c,+bmi,+bmi2,+lzcnt,+movbe", 32, 16, true, false, true,
-     false},
+     false, 4},
     {"avx512", Triple::x86_64, "x86-64-v4",
      "+avx2,+fma,+f16c,+bmi,+bmi2,+lzcnt,+movbe,+avx512f,+avx512bw,+avx512cd,"
      "+avx512dq,+avx512vl",
-     64, 32, true, false, true, true},
+     64, 32, true, false, true, true, 1},
     {"avx512_bf16", Triple::x86_64, "x86-64-v4",
      "+avx2,+fma,+f16c,+bmi,+bmi2,+lzcnt,+movbe,+avx512f,+avx512bw,+avx512cd,"
      "+avx512dq,+avx512vl,+avx512bf16",
-     64, 32, true, true, true, true},
+     64, 32, true, true, true, true, 1},
     {"neon", Triple::aarch64, "generic", "+neon", 16, 32, true, false, true,
-     false},
+     false, 0},
     {"neon_bf16", Triple::aarch64, "generic", "+neon,+bf16", 16, 32, true, true,
-     true, false},
+     true, false, 0},
 };
 
 const CPUTarget *mlir::varlen::lookupCPUTarget(StringRef name) {

@@ -82,12 +82,16 @@
 // CHECK: } else {
 // CHECK: %[[NUMBER:.*]] = arith.addi
 // CHECK: arith.muli %[[NUMBER]], %c512
-// CHECK: %[[ROWS0:.*]] = arith.muli %{{.*}}, %c24
-// CHECK: %[[ACC0:.*]] = memref.subview %[[ACC]][0, 0] [%[[ROWS0]], 16]
+// A single panel has no state behind the vector of its last query.
+// CHECK: %[[SINGLE:.*]] = arith.cmpi eq, %[[PANELS:.*]], %c1
+// CHECK: %[[COLUMNS:.*]] = arith.select %[[SINGLE]], %{{.*}}, %c16
+// CHECK: scf.for %[[COLUMN0:[^ ]*]] = %c0 to %[[COLUMNS]] step %c8 {
+// CHECK: %[[ROWS0:.*]] = arith.muli %[[PANELS]], %c24
+// CHECK: %[[ACC0:.*]] = memref.subview %[[ACC]][0, %[[COLUMN0]]] [%[[ROWS0]], 8]
 // CHECK: linalg.fill ins({{.*}} outs(%[[ACC0]]
-// CHECK: %[[M0:.*]] = memref.subview %[[M]][0, 0] [%[[PANELS:.*]], 16]
+// CHECK: %[[M0:.*]] = memref.subview %[[M]][0, %[[COLUMN0]]] [%[[PANELS]], 8]
 // CHECK: linalg.fill ins({{.*}} outs(%[[M0]]
-// CHECK: %[[L0:.*]] = memref.subview %[[L]][0, 0] [%[[PANELS]], 16]
+// CHECK: %[[L0:.*]] = memref.subview %[[L]][0, %[[COLUMN0]]] [%[[PANELS]], 8]
 // CHECK: linalg.fill ins({{.*}} outs(%[[L0]]
 // The kv blocks of the tile; a copy unless one panel reads it and it is whole. The
 // state goes from block to block, and from panel to panel, as tensors.
@@ -181,7 +185,8 @@ func.func @whole(%q: memref<?x4x16xf32>, %k: memref<?x2x16xf32>, %v: memref<?x2x
 
 // -----
 
-// bf16 is converted as it is packed and copied; the output on its way back.
+// bf16 is converted as it is packed and copied; the output on its way to rows, which are
+// those of the vector's queries, as a token has one head.
 
 // CHECK-LABEL: @converted
 // CHECK-SAME: %[[Q:[^:]*]]: memref<?x1x8xbf16>, %[[K:[^:]*]]: memref<?x1x8xbf16>
@@ -191,7 +196,13 @@ func.func @whole(%q: memref<?x4x16xf32>, %k: memref<?x2x16xf32>, %v: memref<?x2x
 // CHECK: %[[KROWS:.*]] = memref.subview %[[K]]
 // CHECK: linalg.copy ins(%[[KROWS]] : memref<?x8xbf16, {{.*}}>) outs(%{{.*}} : memref<?x8xf32,
 // CHECK: varlen.online_attn kq ins({{.*}} : tensor<8x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>)
-// CHECK: linalg.copy ins(%{{.*}} : memref<?x8xf32, {{.*}}>) outs(%{{.*}} : memref<?x8xbf16,
+// CHECK: %[[OUTROWS:.*]] = memref.subview %{{.*}}[%{{.*}}, %{{.*}}, 0] [%[[COUNT:.*]], 1, 8] [1, 1, 1] : memref<?x1x8xbf16>
+// CHECK: %[[O:.*]], %{{.*}} = varlen.online_finish kq {{.*}} : tensor<8x8xf32>,
+// CHECK: %[[OT:.*]] = tensor.extract_slice %[[O]][0, 0] [%[[COUNT]], 8]
+// CHECK: %[[ROUNDED:.*]] = linalg.generic {{.*}} ins(%[[OT]]
+// CHECK: arith.truncf
+// CHECK: bufferization.materialize_in_destination %[[ROUNDED]] in restrict writable %[[OUTROWS]]
+// CHECK-NOT: linalg.copy
 func.func @converted(%q: memref<?x1x8xbf16>, %k: memref<?x1x8xbf16>, %v: memref<?x1x8xbf16>, %cu: memref<?xi32>, %out: memref<?x1x8xbf16>, %lse: memref<1x?xf32>) {
   varlen.attn %q, %k, %v, %cu, %cu outs(%out, %lse) {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 1, kv_block = 16, kv = copy>} : (memref<?x1x8xbf16>, memref<?x1x8xbf16>, memref<?x1x8xbf16>, memref<?xi32>, memref<?xi32>, memref<?x1x8xbf16>, memref<1x?xf32>) -> ()
   return
@@ -203,10 +214,11 @@ func.func @converted(%q: memref<?x1x8xbf16>, %k: memref<?x1x8xbf16>, %v: memref<
 // interleaved.
 
 // CHECK-LABEL: @pairs
-// A whole vector of rows where a token has one is read where it is.
-// CHECK: %[[ROWS:.*]] = scf.if %{{.*}} -> (memref<8x16xbf16, strided<[?, 1], offset: ?>>)
+// Rows where a token has one are read where they are; lanes behind the last one are 0.
+// CHECK: linalg.fill {{.*}} : memref<8x16xbf16,
+// CHECK: %[[ROWS:.*]] = memref.subview %{{.*}}[%{{.*}}, %{{.*}}, 0] [%{{.*}}, 1, 16]
 // CHECK: %[[WORDS:.*]] = memref.expand_shape %[[ROWS]]
-// CHECK: linalg.transpose ins(%[[WORDS]] : memref<8x8x2xbf16, {{.*}}>) outs(%{{.*}} : memref<8x8x2xbf16, {{.*}}>) permutation = [1, 0, 2]
+// CHECK: linalg.transpose ins(%[[WORDS]] : memref<?x8x2xbf16, {{.*}}>) outs(%{{.*}} : memref<8x?x2xbf16, {{.*}}>) permutation = [1, 0, 2]
 // CHECK: linalg.transpose ins(%{{.*}} : memref<?x2x16xbf16, {{.*}}>) outs(%{{.*}} : memref<?x16x2xbf16, {{.*}}>) permutation = [0, 2, 1]
 // The last row of an odd number of rows has zeros beside it.
 // CHECK: scf.if
@@ -259,7 +271,7 @@ func.func @sink(%q: memref<?x2x8xf32>, %k: memref<?x1x8xf32>, %v: memref<?x1x8xf
 // CHECK: %[[OUTROWS:.*]] = memref.subview %[[OUT]]
 // CHECK: linalg.copy ins(%{{.*}} : memref<?x8xf32, {{.*}}>) outs(%[[OUTROWS]]
 // CHECK: %[[COPYROWS:.*]] = memref.subview %[[COPY]]
-// CHECK: linalg.copy ins(%{{.*}} : memref<?x8xf32, {{.*}}>) outs(%[[COPYROWS]]
+// CHECK: linalg.copy ins(%{{.*}} : memref<?x8xf16, {{.*}}>) outs(%[[COPYROWS]]
 // CHECK: } else {
 // CHECK: linalg.fill ins(%[[ONE]] : f32)
 // CHECK: linalg.fill ins(%[[THREE]] : f16)

@@ -43,6 +43,9 @@ struct CPUTarget {
   bool hasF16Conversion;
   /// x * 2^n on whole vectors, for any n, as AVX-512's vscalef.
   bool hasScale;
+  /// Bytes of the smallest elements of which a vector's load or store may leave
+  /// out some; 0 if LLVM writes a branch for each element.
+  int64_t maskedBytes;
 
   int64_t getLanes(int64_t elementBytes) const {
     return vectorBytes / elementBytes;

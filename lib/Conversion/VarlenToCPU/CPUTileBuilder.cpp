@@ -154,6 +154,17 @@ Value CPUTileBuilder::load(ArrayRef<TileCopy> copies, int64_t rows,
 }
 
 void CPUTileBuilder::store(Value tile, Value memref) {
+  Type element = elementOf(memref);
+  if (auto type = cast<RankedTensorType>(tile.getType());
+      type.getElementType() != element) {
+    Value init = tensor::EmptyOp::create(
+        b, tensor::getMixedSizes(b, b.getLoc(), tile), element);
+    tile = emitElementwise(b, tile, init,
+                           [&](ImplicitLocOpBuilder &b, ValueRange args) {
+                             return Values{emitConvert(b, args[0], element)};
+                           })
+               .getResult(0);
+  }
   bufferization::MaterializeInDestinationOp::create(
       b, TypeRange{}, tile, memref, /*restrict=*/true, /*writable=*/true);
 }

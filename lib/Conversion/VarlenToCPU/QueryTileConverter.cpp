@@ -286,19 +286,35 @@ void QueryTileConverter::emitTileOp(QueryTileOpInterface op, Run &run) {
 QueryTileConverter::RowPlace QueryTileConverter::emitPlace(WriteOp write,
                                                            const Run &run) {
   Value destination = write.getDestination();
-  Value scratch = CPUTileBuilder::allocate(
-      {isKQ() ? lanes : size, memoryType(destination).getDimSize(2)}, compute);
+  Type element = elementOf(destination);
+  int64_t columns = memoryType(destination).getDimSize(2);
   RowRange rows = *run.rows;
-  if (!isKQ())
+  if (!isKQ()) {
+    Value scratch = CPUTileBuilder::allocate({size, columns}, compute);
     return {rows, rowView(scratch, b.getIndexAttr(0), run.count), scratch};
-  Value inPlace = emitIsInPlace(destination, rows, compute);
+  }
+  // Rows of one head are all there is to write.
+  if (isConstantIntValue(rows.map.group, 1) && isOfRows(destination, element))
+    return {rows, emitRowsInPlace(destination, rows)};
+  Value scratch = CPUTileBuilder::allocate({lanes, columns}, element);
+  Value inPlace = emitIsInPlace(destination, rows, element);
   Value memory = emitVectorRows(destination, rows, inPlace, scratch, [] {});
   return {rows, memory, scratch, inPlace};
 }
 
 void QueryTileConverter::emitWriteRows(WriteOp write, const RowPlace &place,
                                        const Run &run) {
-  store(tileOf(write.getValues().front(), run, /*dim=*/0), place.memory);
+  Value tile = tileOf(write.getValues().front(), run, /*dim=*/0);
+  if (!place.scratch) {
+    SmallVector<OpFoldResult> sizes =
+        tensor::getMixedSizes(b, b.getLoc(), tile);
+    sizes[0] = place.rows.count;
+    tile = tensor::ExtractSliceOp::create(
+        b, tile, SmallVector<OpFoldResult>(2, b.getIndexAttr(0)), sizes,
+        SmallVector<OpFoldResult>(2, b.getIndexAttr(1)));
+    return store(tile, place.memory);
+  }
+  store(tile, place.memory);
   auto copy = [&] {
     emitStoreRows(place.scratch, /*factor=*/Value(), place.rows,
                   write.getDestination());
@@ -366,8 +382,23 @@ void QueryTileConverter::emitMerge(const State &state, const State &more) {
 void QueryTileConverter::emitBlocks(Value begin, Value end,
                                     const State &state) {
   SmallVector<double> numbers = ops.blocks.getBeginning().getNumbers();
-  for (auto [number, buffer] : llvm::zip_equal(numbers, state))
-    emitFill(number, viewAll(buffer));
+  auto begins = llvm::zip_equal(numbers, state);
+  if (isKQ()) {
+    // Vectors behind the last query of a single panel are not even touched.
+    Value columns =
+        index.select(index.equal(numPanels, 1), index.roundUp(tile.rows, lanes),
+                     index.constant(size));
+    loop(index.constant(0), columns, lanes, [&](Value column) {
+      for (auto [number, buffer] : begins)
+        emitFill(number,
+                 CPUTileBuilder::view(buffer.memory, b.getIndexAttr(0), column,
+                                      index.mul(numPanels, buffer.perQuery),
+                                      b.getIndexAttr(lanes)));
+    });
+  } else {
+    for (auto [number, buffer] : begins)
+      emitFill(number, viewAll(buffer));
+  }
   // A single panel is checked when it visits the block.
   SmallVector<NumberRange> ofTile;
   if (isKQ())

@@ -70,11 +70,11 @@ private:
     std::optional<RowRange> rows = {};
     DenseMap<Value, Value> tiles;
   };
-  /// Where rows are written: to their destination if they are `inPlace`, else
-  /// to scratch. `memory` is what it is.
+  /// Where rows are written: to their destination if they are `inPlace` or
+  /// there is no scratch, else to scratch. `memory` is what it is.
   struct RowPlace {
     RowRange rows;
-    Value memory, scratch, inPlace = {};
+    Value memory, scratch = {}, inPlace = {};
   };
   using QueryPanels::view;
   RowRange rowsOf(const Run &run);

@@ -144,6 +144,23 @@ void StepFactors::packColumns(const Factor &factor, const Copy &copy,
   Value source = getSource(factor.of), memory = viewQueries(copy, at);
   OpFoldResult zero = b.getIndexAttr(0), lanes = b.getIndexAttr(p.lanes);
   int64_t perColumn = copy.order == TileOrder::ColumnPairs ? 2 : 1;
+  auto viewColumns = [&](OpFoldResult first, OpFoldResult count) {
+    return p.view(memory, zero, first,
+                  b.getIndexAttr(factor.columns / perColumn), count);
+  };
+  if (!rows && isConstantIntValue(p.tile.pairs.group, 1) &&
+      CPUTileBuilder::isOfRows(source, factor.element) &&
+      factor.columns == memoryType(source).getDimSize(2)) {
+    // Lanes behind the last query are 0, whatever the memory held.
+    Value whole = index.roundDown(at.rows, p.lanes);
+    p.branch(index.less(whole, at.rows), [&] {
+      p.emitFill(0.0, viewColumns(index.mul(whole, perColumn),
+                                  b.getIndexAttr(perColumn * p.lanes)));
+    });
+    return p.emitReorder(
+        p.emitRowsInPlace(source, {p.tile.pairs, at.first, at.rows}),
+        copy.order, viewColumns(zero, index.mul(at.rows, perColumn)));
+  }
   Value scratch;
   if (!rows)
     scratch = p.allocate({p.lanes, factor.columns}, factor.element);
@@ -162,9 +179,8 @@ void StepFactors::packColumns(const Factor &factor, const Copy &copy,
       });
     }
     p.emitReorder(vector, copy.order,
-                  p.view(memory, zero, index.mul(column, perColumn),
-                         b.getIndexAttr(factor.columns / perColumn),
-                         b.getIndexAttr(perColumn * p.lanes)));
+                  viewColumns(index.mul(column, perColumn),
+                              b.getIndexAttr(perColumn * p.lanes)));
   });
 }
 

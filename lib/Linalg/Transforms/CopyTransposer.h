@@ -21,6 +21,8 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
+#include <optional>
+
 namespace mlir::varlen {
 
 /// Whether an operation copies all of a memref into another one, dimensions in
@@ -34,7 +36,8 @@ public:
                  const CPUTarget &target)
       : op(op), target(target), b(op.getLoc(), builder) {}
 
-  /// Whether the operation is such a copy, of blocks that are worth it.
+  /// Whether the operation is such a copy, of blocks that are worth it; it may
+  /// round or extend floats on the way.
   bool canEmit();
 
   /// Writes the loops before the operation, which the caller erases.
@@ -43,17 +46,26 @@ public:
 private:
   void emitLoops(ArrayRef<unsigned> dims);
   void emitBlocks();
-  void emitBlock();
+  /// A whole block, or as much of it as is there along the loop that is `cut`.
+  void emitBlock(std::optional<unsigned> cut);
   void emitElement();
-  /// `memory` of an operand where the indices are, `plus` steps of a loop on.
-  SmallVector<Value> getIndices(OpOperand *operand, unsigned dim, int64_t plus);
-  Value load(int64_t row);
-  void store(Value row, int64_t column);
+  /// Whether some elements of a vector can be read or written.
+  bool canMask(Value memory);
+  Value emitMask(unsigned dim);
+  /// `memory` of an operand where the indices are, `plus` steps of a loop on,
+  /// but not behind the last one if that is `isCut`.
+  SmallVector<Value> getIndices(OpOperand *operand, unsigned dim, int64_t plus,
+                                bool isCut = false);
+  Value load(int64_t row, bool isCut, Value mask);
+  Value convert(Value value);
+  void store(Value row, int64_t column, bool isCut, Value mask);
 
   linalg::LinalgOp op;
   const CPUTarget &target;
   ImplicitLocOpBuilder b;
   OpOperand *input = nullptr, *init = nullptr;
+  /// Of floats, between reading and writing an element, or null.
+  Operation *conversion = nullptr;
   /// The loops along which the source and the result are contiguous.
   unsigned along = 0, across = 0;
   /// Rows and columns of a block, and how many elements stay together.

@@ -120,7 +120,7 @@ writeToDestination(bufferization::MaterializeInDestinationOp write) {
   Operation *maker = memory.getDefiningOp();
   if (!empty || !op.getMatchingIndexingMap(&init).isIdentity() ||
       !op.getMatchingBlockArgument(&init).use_empty() ||
-      !type.hasStaticShape() ||
+      type.getShape() != cast<MemRefType>(memory.getType()).getShape() ||
       (maker && maker->getBlock() == op->getBlock() &&
        !maker->isBeforeInBlock(op)))
     return false;
@@ -143,6 +143,61 @@ writeToDestination(bufferization::MaterializeInDestinationOp write) {
   return true;
 }
 
+/// Erases an operation whose result was written to new memory, with it.
+static void eraseWithInit(RewriterBase &rewriter, linalg::LinalgOp op) {
+  Operation *empty =
+      op.getDpsInitOperand(0)->get().getDefiningOp<tensor::EmptyOp>();
+  rewriter.eraseOp(op);
+  if (empty && empty->use_empty())
+    rewriter.eraseOp(empty);
+}
+
+/// Transposes the part of a tile that is read, not the tile.
+static void cutTranspose(RewriterBase &rewriter, tensor::ExtractSliceOp slice) {
+  auto transpose = slice.getSource().getDefiningOp<linalg::TransposeOp>();
+  if (!transpose || !transpose->hasOneUse() || !slice.hasUnitStride() ||
+      slice.getSourceType().getRank() != slice.getType().getRank())
+    return;
+  rewriter.setInsertionPoint(slice);
+  Location loc = slice.getLoc();
+  SmallVector<int64_t> inverse =
+      invertPermutationVector(transpose.getPermutation());
+  Value part = tensor::ExtractSliceOp::create(
+      rewriter, loc, transpose.getInput(),
+      applyPermutation(slice.getMixedOffsets(), inverse),
+      applyPermutation(slice.getMixedSizes(), inverse),
+      slice.getMixedStrides());
+  Value empty = tensor::EmptyOp::create(rewriter, loc, slice.getMixedSizes(),
+                                        slice.getType().getElementType());
+  rewriter.replaceOpWithNewOp<linalg::TransposeOp>(slice, part, empty,
+                                                   transpose.getPermutation());
+  eraseWithInit(rewriter, transpose);
+}
+
+/// Makes a transpose and what rounds its result one operation: one copy of a
+/// tile less. A tile may be rounded on its way to memory, where its rows lie.
+static LogicalResult fuseTranspose(RewriterBase &rewriter,
+                                   linalg::GenericOp op) {
+  if (!op.isSingleInputOutput())
+    return success();
+  OpOperand *input = op.getDpsInputOperand(0);
+  auto transpose = input->get().getDefiningOp<linalg::TransposeOp>();
+  if (!transpose || !transpose->hasOneUse())
+    return success();
+  rewriter.setInsertionPoint(transpose);
+  FailureOr<linalg::GenericOp> permuting =
+      linalg::generalizeNamedOp(rewriter, transpose);
+  if (failed(permuting))
+    return failure();
+  FailureOr<linalg::ElementwiseOpFusionResult> fused =
+      linalg::fuseElementwiseOps(rewriter, input);
+  if (failed(fused))
+    return failure();
+  rewriter.replaceOp(op, fused->replacements.lookup(op.getResult(0)));
+  eraseWithInit(rewriter, *permuting);
+  return success();
+}
+
 static bool isPlaced(Operation *op) {
   return static_cast<bool>(getEnclosingSchedule(op));
 }
@@ -150,7 +205,15 @@ static bool isPlaced(Operation *op) {
 namespace {
 struct VarlenPlaceTiles : varlen::impl::VarlenPlaceTilesBase<VarlenPlaceTiles> {
   void runOnOperation() override {
-    if (failed(overwriteAll()))
+    IRRewriter rewriter(&getContext());
+    getOperation()->walk([&](tensor::ExtractSliceOp slice) {
+      if (isPlaced(slice))
+        cutTranspose(rewriter, slice);
+    });
+    WalkResult fused = getOperation()->walk([&](linalg::GenericOp op) {
+      return WalkResult(isPlaced(op) ? fuseTranspose(rewriter, op) : success());
+    });
+    if (fused.wasInterrupted() || failed(overwriteAll()))
       return signalPassFailure();
     getOperation()->walk([&](bufferization::MaterializeInDestinationOp write) {
       if (isPlaced(write))

@@ -125,24 +125,48 @@ func.func @transpose(%x: memref<32x32xf32>, %y: memref<32x32xf32>) {
   return
 }
 
-// What fills no block is copied one by one: the columns that are left over, of all
-// rows, and the other rows that are. Many rows are read by strips.
+// What fills no block is a block with masks: columns that are left over, then rows. Where
+// both are, elements are copied one by one. Many rows are read by strips.
 // CHECK-LABEL: func.func @transpose_rest
 // CHECK: scf.for %[[H:.*]] =
 // CHECK: scf.for {{.*}} step %c1024
 // CHECK: scf.for {{.*}} step %c8
 // CHECK: scf.for {{.*}} step %c8
-// CHECK: vector.store
-// CHECK: scf.for {{.*}} step %c1
-// CHECK: scf.for {{.*}} step %c1
-// CHECK: memref.load
-// CHECK: memref.store
+// CHECK-NOT: mask
+// CHECK-COUNT-8: vector.store
+// CHECK: scf.for {{.*}} step %c8
+// CHECK: scf.for {{.*}} step %c8
+// CHECK: vector.create_mask {{.*}} : vector<8xi1>
+// CHECK-COUNT-8: vector.maskedload
+// CHECK-COUNT-8: vector.store
+// CHECK: scf.for {{.*}} step %c8
+// CHECK: scf.for {{.*}} step %c8
+// CHECK-COUNT-8: vector.load
+// CHECK-COUNT-8: vector.maskedstore
 // CHECK: scf.for {{.*}} step %c1
 // CHECK: scf.for {{.*}} step %c1
 // CHECK: memref.load
 // CHECK: memref.store
 func.func @transpose_rest(%x: memref<?x?x?xf32>, %y: memref<?x?x?xf32>) {
   linalg.transpose ins(%x : memref<?x?x?xf32>) outs(%y : memref<?x?x?xf32>) permutation = [2, 0, 1]
+  return
+}
+
+// Floats are rounded between the block and its rows; the results of elements narrower than
+// masks are copied one by one, but columns have masks of the source.
+// CHECK-LABEL: func.func @transpose_rounded
+// CHECK-COUNT-8: arith.truncf {{.*}} : vector<8xf32> to vector<8xbf16>
+// CHECK-COUNT-8: vector.maskedload {{.*}} : memref<?x?xf32>, vector<8xi1>, vector<8xf32> into vector<8xf32>
+// CHECK-COUNT-8: arith.truncf {{.*}} : vector<8xf32> to vector<8xbf16>
+// CHECK-NOT: vector.maskedstore
+// CHECK: arith.truncf {{.*}} : f32 to bf16
+// CHECK: return
+func.func @transpose_rounded(%x: memref<?x?xf32>, %y: memref<?x?xbf16>) {
+  linalg.generic {indexing_maps = [#ji, #ij], iterator_types = ["parallel", "parallel"]} ins(%x : memref<?x?xf32>) outs(%y : memref<?x?xbf16>) {
+  ^bb0(%a: f32, %o: bf16):
+    %0 = arith.truncf %a : f32 to bf16
+    linalg.yield %0 : bf16
+  }
   return
 }
 

@@ -161,3 +161,36 @@ func.func @read_later(%x: memref<8x16xf32>, %y: memref<8x16xf32>, %z: memref<8x1
   } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 1, kv_block = 32, kv = copy>}
   return
 }
+
+// -----
+
+// What rounds a transposed tile, or the rows of it that there are, reads the tile itself.
+
+// CHECK-LABEL: @rounded
+// CHECK: %[[TILE:.*]] = bufferization.to_tensor
+// CHECK: %[[PART:.*]] = tensor.extract_slice %[[TILE]][0, 0] [24, %[[COUNT:.*]]] [1, 1]
+// CHECK-NOT: linalg.transpose
+// CHECK: linalg.generic {{.*}} ins(%[[PART]] : tensor<24x?xf32>) outs(%{{.*}} : tensor<?x24xbf16>)
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: arith.truncf
+// BUFFERS-LABEL: @rounded
+// BUFFERS-NOT: memref.alloc
+// BUFFERS-NOT: memref.copy
+// BUFFERS: linalg.generic {{.*}} ins(%{{.*}} : memref<24x?xf32, {{.*}}>) outs(%{{.*}} : memref<?x24xbf16>)
+#map = affine_map<(d0, d1) -> (d0, d1)>
+func.func @rounded(%acc: memref<24x8xf32>, %out: memref<?x24xbf16>, %count: index, %n: index) {
+  scf.forall (%i) in (%n) {
+    %t = bufferization.to_tensor %acc restrict : memref<24x8xf32> to tensor<24x8xf32>
+    %e = tensor.empty() : tensor<8x24xf32>
+    %o = linalg.transpose ins(%t : tensor<24x8xf32>) outs(%e : tensor<8x24xf32>) permutation = [1, 0]
+    %rows = tensor.extract_slice %o[0, 0] [%count, 24] [1, 1] : tensor<8x24xf32> to tensor<?x24xf32>
+    %narrow = tensor.empty(%count) : tensor<?x24xbf16>
+    %r = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel"]} ins(%rows : tensor<?x24xf32>) outs(%narrow : tensor<?x24xbf16>) {
+    ^bb0(%x: f32, %old: bf16):
+      %y = arith.truncf %x : f32 to bf16
+      linalg.yield %y : bf16
+    } -> tensor<?x24xbf16>
+    bufferization.materialize_in_destination %r in restrict writable %out : (tensor<?x24xbf16>, memref<?x24xbf16>) -> ()
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 1, kv_block = 32, kv = copy>}
+  return
+}
