@@ -109,6 +109,11 @@ def type_of(name, element, shape, of=None, *, paged=False, quantised=False):
     return f"tensor<{dims}{element}>"
 
 
+def kinds_of(captures):
+    """What operands have something of each of, by name: captures, and their tangents."""
+    return captures | {f"t{name}": of for name, of in captures.items()}
+
+
 def _type_of_scale(name, element, shape, ranks):
     if len(shape) not in ranks:
         kinds = " or ".join(f"{rank} ({extents})" for rank, extents in ranks.items())
@@ -138,7 +143,7 @@ def make_source(operation, given, window, chunk, alignment, scale, score=None, q
     wrong; what else the op asks for, its compilation says."""
     window = check_options(window, chunk, alignment, scale)
     captures = dict(score.captures) if score else {}
-    kinds = captures | {f"t{name}": of for name, of in captures.items()}
+    kinds = kinds_of(captures)
     paged = "block_table" in given
     types = {
         name: type_of(name, *description, kinds.get(name), paged=paged, quantised=quantised)
@@ -454,8 +459,9 @@ def attn_jvp(
     seed: int | None = None,
     sequence_ids: Array | None = None,
     num_threads: int | None = None,
+    stream: int | None = None,
 ) -> tuple:
-    """`attn` and its tangents: its Jacobian-vector product, on arrays in memory of the CPU.
+    """`attn` and its tangents: its Jacobian-vector product.
 
     Args:
         tq, tk, tv: As q, k and v: their tangents, the direction of the derivative.
@@ -469,12 +475,8 @@ def attn_jvp(
         direction, of their shapes and types. Rows that no sequence has are 0.
 
     Raises:
-        As `attn`. NotImplementedError: arrays on a CUDA device.
+        As `attn`.
     """
-    if is_on_cuda(q):
-        raise NotImplementedError(
-            "attn_jvp: expected arrays in memory of the CPU, as GPUs have no kernel for tangents"
-        )
     if not isinstance(tcaptures, Sequence) or isinstance(tcaptures, (str, bytes)):
         raise TypeError(f"tcaptures: expected a sequence of arrays, got {show(tcaptures)}")
     names = tuple(score.captures) if isinstance(score, Score) else ()
@@ -497,6 +499,12 @@ def attn_jvp(
         given["tsink"] = tsink
     add_captures(given, score, captures)
     given |= tangents
+    if is_on_cuda(q):
+        from . import _cuda
+
+        return _cuda.attn_jvp(given, options, stream)
+    if stream is not None:
+        raise _stream_error()
     plan = _find_plan("attn_jvp", given, options)
     maker, (dtype, compute) = plan.maker, plan.dtypes
     rows, heads = q.shape[:2]

@@ -25,7 +25,7 @@ from ._arrays import (
     read_description,
     refuse_negative_view,
 )
-from ._attention import accumulation_element, make_source, source_error, type_of
+from ._attention import accumulation_element, kinds_of, make_source, source_error, type_of
 from ._extents import check_extents
 from ._launcher import find_target, load
 
@@ -170,9 +170,10 @@ class _Call:
         self._operands = {name: self._export(name, array) for name, array in given.items()}
         descriptions = {name: x.description for name, x in self._operands.items()}
         captures = options[-1].captures if options[-1] else {}
+        kinds = kinds_of(captures)
         paged = "block_table" in given
         self._types = tuple(
-            type_of(name, *description, captures.get(name), paged=paged)
+            type_of(name, *description, kinds.get(name), paged=paged)
             for name, description in descriptions.items()
         )
         if descriptions["q"].element == "f64":
@@ -272,5 +273,18 @@ def attn_grad(given, options, stream):
     captures = options[-1].captures if options[-1] else ()
     for name in (*(["sink"] if "sink" in given else []), *captures):
         results[f"d{name}"] = call.empty(*call.shape(name), is_sum=True)
+    call.launch(results)
+    return tuple(results.values())
+
+
+@_on_device_of_q
+def attn_jvp(given, options, stream):
+    """varlen.attn_jvp on arrays of a CUDA device."""
+    call = _Call("attn_jvp", given, options, stream)
+    rows, heads, _ = call.shape("q")
+    results = {}
+    for prefix in ("", "t"):
+        results[f"{prefix}out"] = call.empty(rows, heads, call.shape("v")[-1])
+        results[f"{prefix}lse"] = call.empty(heads, rows, is_sum=True)
     call.launch(results)
     return tuple(results.values())

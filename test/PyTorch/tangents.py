@@ -37,15 +37,17 @@ def ours(q, k, v, sink=None, captures=(), score=None, **options):
 
 
 def plain(q, k, v, sink=None, gains=None, is_causal=False):
+    """Of tensors of the CPU."""
     outs, lses = [], []
-    for (q0, q1), (k0, k1) in zip(zip(cu_q, cu_q[1:]), zip(cu_k, cu_k[1:])):
+    starts = (offsets(lengths).tolist() for lengths in (LENGTHS_Q, LENGTHS_K))
+    for (q0, q1), (k0, k1) in zip(*(zip(cu, cu[1:]) for cu in starts)):
         ks, vs = (x[k0:k1].repeat_interleave(HEADS // KV_HEADS, 1) for x in (k, v))
         s = torch.einsum("ihd,jhd->hij", q[q0:q1], ks) * D**-0.5
         if gains is not None:
             s = s * gains[:, None, None]
         if is_causal:
             lq, lk = s.shape[1:]
-            hidden = torch.ones(lq, lk, dtype=torch.bool, device=NAME).triu(lk - lq + 1)
+            hidden = torch.ones(lq, lk, dtype=torch.bool, device="cpu").triu(lk - lq + 1)
             s = s.masked_fill(hidden, -torch.inf)
         logits = s if sink is None else torch.cat([s, sink[:, None, None].expand(-1, s.shape[1], 1)], 2)
         p = logits.softmax(2)[..., : s.shape[2]]
@@ -56,12 +58,14 @@ def plain(q, k, v, sink=None, gains=None, is_causal=False):
 
 def check(got, wanted, most=MOST):
     for x, y in zip(got, wanted, strict=True):
+        x, y = x.cpu(), y.cpu()
         assert x.shape == y.shape and x.dtype == y.dtype
         assert (x - y).abs().max() <= most * max(1, y.abs().max()), (x - y).abs().max()
 
 
 def check_jvp(function, reference, values, tangents):
-    for got, wanted in zip(jvp(function, values, tangents), jvp(reference, values, tangents)):
+    of_cpu = (tuple(x.cpu() for x in rows) for rows in (values, tangents))
+    for got, wanted in zip(jvp(function, values, tangents), jvp(reference, *of_cpu)):
         check(got, wanted)
     return got
 
@@ -75,7 +79,8 @@ for causal in (False, True):
 for i in range(3):
 
     def of_one(function, x, i=i):
-        return function(*values[:i], x, *values[i + 1 :])
+        others = [y.to(x.device) for y in values]
+        return function(*others[:i], x, *others[i + 1 :])
 
     check_jvp(lambda x: of_one(ours, x), lambda x: of_one(plain, x), values[i : i + 1], tangents[i : i + 1])
 sinks = draw(2, HEADS)
@@ -89,7 +94,7 @@ check_jvp(
 # Narrower types: as the same numbers in f64.
 for dtype, most in ((torch.float32, 1e-5), (torch.bfloat16, 3e-2), (torch.float16, 1e-2)):
     narrow = [[x.to(dtype) for x in pair] for pair in (values, tangents)]
-    wide = [tuple(x.double() for x in pair) for pair in narrow]
+    wide = [tuple(x.double().cpu() for x in pair) for pair in narrow]
     (_, got), (_, wanted) = jvp(ours, *map(tuple, narrow)), jvp(plain, *wide)
     check([x.double() for x in got], wanted, most)
 

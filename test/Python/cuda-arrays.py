@@ -7,12 +7,13 @@ whose stream is waited for; memory of the caller's library alone; errors."""
 
 # CHECK: attention: right
 # CHECK: gradients: right
+# CHECK: tangents: right
 # CHECK: slices: right
 # CHECK: pages: right
 # CHECK: current stream: right, 0 waits
 # CHECK: allocations: 3 of 3
 # CHECK: wrong cu_seqlens: NaN
-# CHECK: kernels compiled: 4
+# CHECK: kernels compiled: 5
 # CHECK: errors: right
 
 import ctypes
@@ -27,7 +28,7 @@ sys.path.insert(0, str(source / "test/Package/Inputs/launcher"))
 
 import numpy as np
 import varlen
-from checks import check_attn, check_gradients, cumulate, normal, raises
+from checks import check_attn, check_gradients, check_tangents, cumulate, normal, raises
 from cuda import Driver
 from executor import build_runtime, compile_kernels
 from varlen import _attention, _launcher, _library
@@ -49,11 +50,14 @@ def text_of(operation):
         operation = "attn"
     if operation == "attn_grad":
         given |= {"dout": q, "out": q, "lse": Description("f32", (HEADS, 0))}
+    if operation == "attn_jvp":
+        given |= {"tq": q, "tk": kv, "tv": kv}
     return _attention.make_source(operation, given, OPTIONS["window"], None, "bottom_right", None)
 
 
 # What is compiled: the operation, and whether arrays may have strides.
-KINDS = {"forward": ("attn", False), "backward": ("attn_grad", False), "slices": ("attn", True),
+KINDS = {"forward": ("attn", False), "backward": ("attn_grad", False),
+         "tangents": ("attn_jvp", False), "slices": ("attn", True),
          "pages": ("pages", False)}  # fmt: skip
 
 
@@ -179,6 +183,12 @@ def check_standard(packed):
     loaded = [x.load() for x in gradients]
     check_gradients("bf16", loaded, dout, None, *packed, **OPTIONS)
     print("gradients: right")
+    moved = [normal(np.random.default_rng(3), "bf16", *x.shape) for x in packed[:3]]
+    results = varlen.attn_jvp(*arrays[:3], *map(Array, moved), *arrays[3:], **OPTIONS, stream=stream)
+    out, lse, tout, tlse = (x.load() for x in results)
+    check_attn("bf16", out, lse, *packed, **OPTIONS)
+    check_tangents("bf16", (tout, tlse), moved, *packed, **OPTIONS)
+    print("tangents: right")
     wrong = Array(np.array([0, 29, 9, 30, 30, 37], np.int32))
     raises(ValueError, "cu_seqlens_q[2] = 9 is smaller than cu_seqlens_q[1] = 29", varlen.attn,
            *arrays[:3], wrong, arrays[4], **OPTIONS, stream=stream)  # fmt: skip

@@ -70,3 +70,13 @@ def check_gradients(element, gradients, dout, dlse, q, k, v, cu_q, cu_k, **optio
         assert array.dtype == of.dtype and array.shape == of.shape, name
         limit = 2 * tolerance.bound(g, p, element, gradient=True)
         assert tolerance.max_error(array, g) <= limit, (element, name, options)
+
+
+def check_tangents(element, tangents, moved, q, k, v, cu_q, cu_k, **options):
+    """That (tout, tlse) along those of (q, k, v) are the ones of the definition."""
+    options = _reference_options(options)
+    golden = reference.tangents(*moved, q, k, v, cu_q, cu_k, **options)
+    plain = reference.plain_tangents(*moved, q, k, v, cu_q, cu_k, **options)
+    for name, array, g, p in zip(("tout", "tlse"), tangents, golden, plain, strict=True):
+        limit = 2 * tolerance.bound(g, p, element, gradient=True)
+        assert tolerance.max_error(array, g) <= limit, (element, name, options)
