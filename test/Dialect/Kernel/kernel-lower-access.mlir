@@ -177,3 +177,44 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+// The scales of a block that is in one page: the page is looked up once.
+// CHECK-LABEL: gpu.func @load_from_one_page
+// CHECK-SAME: (%[[MEM:.*]]: memref<?x64x8x1xf32>, %[[TABLE:.*]]: memref<?x?xi32>
+// CHECK-COUNT-1: memref.load %[[TABLE]]
+// CHECK-NOT: memref.load %[[TABLE]]
+// CHECK-COUNT-4: memref.load %[[MEM]][%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}]
+// CHECK-NOT: memref.load
+// In pages of any rows each is looked up, and one that does not exist is not.
+// CHECK-LABEL: gpu.func @load_from_pages
+// CHECK-SAME: (%[[MEM:.*]]: memref<?x?x8x1xf32>, %[[TABLE:.*]]: memref<?x?xi32>
+// CHECK: scf.if
+// CHECK: memref.load %[[TABLE]]
+// CHECK: memref.load %[[MEM]]
+// CHECK: scf.if
+// CHECK: memref.load %[[TABLE]]
+gpu.module @kernels {
+  gpu.func @load_from_one_page(%mem: memref<?x64x8x1xf32>, %table: memref<?x?xi32>, %out: memref<?x8x16xf32>,
+                               %i: index, %x: f32) kernel
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %c1 = arith.constant 1 : index
+    %c16 = arith.constant 16 : index
+    %v = kernel.load %mem rows(%i, %i, %i, %c1) valid(%c16) otherwise %x pages(%table : memref<?x?xi32>)
+        {one_page} : memref<?x64x8x1xf32> to vector<1x2x1x2xf32>
+    %w = vector.broadcast %v : vector<1x2x1x2xf32> to vector<1x2x2x2xf32>
+    kernel.store %w to %out rows(%i, %i, %i, %i) valid(%i) : vector<1x2x2x2xf32> to memref<?x8x16xf32>
+    gpu.return
+  }
+  gpu.func @load_from_pages(%mem: memref<?x?x8x1xf32>, %table: memref<?x?xi32>, %out: memref<?x8x16xf32>,
+                            %i: index, %x: f32) kernel
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %c1 = arith.constant 1 : index
+    %v = kernel.load %mem rows(%i, %i, %i, %c1) valid(%i) otherwise %x pages(%table : memref<?x?xi32>)
+        : memref<?x?x8x1xf32> to vector<1x2x1x2xf32>
+    %w = vector.broadcast %v : vector<1x2x1x2xf32> to vector<1x2x2x2xf32>
+    kernel.store %w to %out rows(%i, %i, %i, %i) valid(%i) : vector<1x2x2x2xf32> to memref<?x8x16xf32>
+    gpu.return
+  }
+}

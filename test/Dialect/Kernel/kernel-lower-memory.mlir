@@ -97,6 +97,21 @@ module attributes {gpu.container_module} {
       gpu.return
     }
 
+    // Quantised rows: eight bytes of each chunk become eight numbers.
+    // CHECK-LABEL: gpu.func @copy_bytes
+    gpu.func @copy_bytes(%x: memref<?x2x64xi8>, %row: index, %head: index, %n: index)
+        kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %m = kernel.alloc : !tile
+      // CHECK-NOT: nvvm.cp.async
+      // CHECK-COUNT-4: llvm.load %{{.*}} {alignment = 8 : i64} : !llvm.ptr<1> -> vector<2xi32>
+      // CHECK: llvm.store %{{.*}} {alignment = 16 : i64} : vector<8xbf16>, !llvm.ptr<3>
+      kernel.copy %x rows(%row, %head, %c0, %c1) valid(%n) to %m : memref<?x2x64xi8>, !tile
+      "test.use"(%m) : (!tile) -> ()
+      gpu.return
+    }
+
     // Rows of 20 elements are not made of aligned chunks.
     // CHECK-LABEL: gpu.func @copy_unaligned
     gpu.func @copy_unaligned(%x: memref<?x2x20xf16>, %row: index, %head: index, %n: index)

@@ -362,6 +362,40 @@ func.func @load_rank(%s: memref<?x16x4x64xbf16>, %i: index, %x: bf16) {
 
 // -----
 
+func.func @load_rank_of_pages(%s: memref<?x4x1xf32>, %table: memref<?x?xi32>, %i: index, %x: f32) {
+  // expected-error @below {{expected memory of rank 4 (P x page x H x S) with a block_table, got 'memref<?x4x1xf32>'}}
+  %t = kernel.load %s rows(%i, %i, %i, %i) valid(%i) otherwise %x pages(%table : memref<?x?xi32>)
+      : memref<?x4x1xf32> to tensor<1x64xf32>
+  return
+}
+
+// -----
+
+func.func @load_one_page(%s: memref<4x?xf32>, %i: index, %x: f32) {
+  // expected-error @below {{expected a block_table with one_page, got none}}
+  %t = kernel.load %s rows(%i, %i, %i, %i) valid(%i) otherwise %x {one_page} : memref<4x?xf32> to tensor<64x1xf32>
+  return
+}
+
+// -----
+
+func.func @load_bytes(%s: memref<?x4x64xi8>, %i: index, %x: i8) {
+  // expected-error @below {{expected memory of f16, bf16, f32 or i32, got 'memref<?x4x64xi8>'}}
+  %t = kernel.load %s rows(%i, %i, %i, %i) valid(%i) otherwise %x : memref<?x4x64xi8> to tensor<64x64xi8>
+  return
+}
+
+// -----
+
+!shared = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+func.func @copy_bytes_to_planes(%s: memref<?x4x64xi8>, %m: !shared, %i: index) {
+  // expected-error @below {{expected three shared tiles of bf16, of one type, for a source of f32, got}}
+  kernel.copy %s rows(%i, %i, %i, %i) valid(%i) to %m, %m : memref<?x4x64xi8>, !shared, !shared
+  return
+}
+
+// -----
+
 !shared = memref<1x64x64xbf16, #gpu.address_space<workgroup>>
 func.func @younger(%i: i32) {
   %r = kernel.ring stages(2) : !kernel.ring<!shared>

@@ -73,6 +73,8 @@ func.func @fragments(%q: !shared, %k: !shared, %v: !values, %zero: vector<1x8x2x
 // CHECK: kernel.copy %{{.*}} rows({{.*}}) valid({{.*}}) to %[[A]], %[[B]], %[[A]] : memref<?x8x40xf32>, memref
 // CHECK: kernel.copy %{{.*}} rows({{.*}}) valid({{.*}}) pages(%{{.*}} : memref<?x?xi32>) to %[[A]] : memref<?x16x8x40xbf16>, memref
 // CHECK: kernel.copy %{{.*}} rows({{.*}}) valid({{.*}}) pages(%{{.*}} : memref<?x?xi32>) to %[[A]] {one_page} : memref<?x16x8x40xbf16>, memref
+// CHECK: kernel.copy %{{.*}} rows({{.*}}) valid({{.*}}) pages(%{{.*}} : memref<?x?xi32>) to %[[A]] : memref<?x16x8x40xi8>, memref
+// CHECK: kernel.load %{{.*}} rows({{.*}}) valid({{.*}}) otherwise %{{.*}} pages(%{{.*}} : memref<?x?xi32>) {one_page} : memref<?x16x8x1xf32> to tensor<1x64xf32>
 // CHECK: %[[S:.*]]:2 = kernel.ring.acquire %[[R]][%[[I:.*]]] : <memref
 // CHECK: kernel.copy %{{.*}} rows({{.*}}) valid({{.*}}) to %[[S]]#0
 // CHECK: kernel.ring.commit %[[R]] : <memref
@@ -82,7 +84,8 @@ func.func @fragments(%q: !shared, %k: !shared, %v: !values, %zero: vector<1x8x2x
 // CHECK: kernel.ring.restart %[[R]] : !kernel.ring<memref
 func.func @memory(%k: memref<?x8x40xbf16>, %f: memref<?x8x40xf32>,
                   %p: memref<?x16x8x40xbf16>, %table: memref<?x?xi32>, %counters: memref<?xi64>,
-                  %n: index, %i: i32) {
+                  %bytes: memref<?x16x8x40xi8>, %scales: memref<?x16x8x1xf32>, %x: f32, %n: index, %i: i32)
+    -> tensor<1x64xf32> {
   %a = kernel.alloc : !shared
   %b = kernel.alloc : !shared
   %ring = kernel.ring stages(3) : !kernel.ring<!shared, !values>
@@ -96,6 +99,10 @@ func.func @memory(%k: memref<?x8x40xbf16>, %f: memref<?x8x40xf32>,
       : memref<?x16x8x40xbf16>, !shared
   kernel.copy %p rows(%n, %n, %n, %n) valid(%n) pages(%table : memref<?x?xi32>) to %a {one_page}
       : memref<?x16x8x40xbf16>, !shared
+  kernel.copy %bytes rows(%n, %n, %n, %n) valid(%n) pages(%table : memref<?x?xi32>) to %a
+      : memref<?x16x8x40xi8>, !shared
+  %scale = kernel.load %scales rows(%n, %n, %n, %n) valid(%n) otherwise %x pages(%table : memref<?x?xi32>)
+      {one_page} : memref<?x16x8x1xf32> to tensor<1x64xf32>
   %s0, %s1 = kernel.ring.acquire %ring[%i] : !kernel.ring<!shared, !values>
   kernel.copy %k rows(%n, %n, %n, %n) valid(%n) to %s0 : memref<?x8x40xbf16>, !shared
   kernel.ring.commit %ring : !kernel.ring<!shared, !values>
@@ -104,7 +111,7 @@ func.func @memory(%k: memref<?x8x40xbf16>, %f: memref<?x8x40xf32>,
   kernel.ring.release %ring[%i] : !kernel.ring<!shared, !values>
   kernel.ring.restart %ring : !kernel.ring<!shared, !values>
   kernel.ring.commit %other : !kernel.ring<!shared, !values>
-  return
+  return %scale : tensor<1x64xf32>
 }
 
 // What is issued stays, though nothing reads it.

@@ -126,6 +126,10 @@ int64_t kernel::getSharedColumns(MemRefType tile) {
   return tile.getDimSize(0) * kSlabColumns;
 }
 
+bool kernel::isQuantised(Type element) {
+  return element.isInteger(8) || isa<Float8E4M3FNType>(element);
+}
+
 bool kernel::isGlobal(Type type) {
   auto mem = dyn_cast<MemRefType>(type);
   if (!mem || mem.getRank() < 1 || mem.getRank() > 4 ||
@@ -133,7 +137,7 @@ bool kernel::isGlobal(Type type) {
     return false;
   Type element = mem.getElementType();
   if (!element.isF16() && !element.isBF16() && !element.isF32() &&
-      !element.isInteger(32))
+      !element.isInteger(32) && !kernel::isQuantised(element))
     return false;
   return mem.isLastDimUnitStride();
 }

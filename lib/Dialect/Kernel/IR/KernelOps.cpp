@@ -88,10 +88,17 @@ LogicalResult TileOp::verify() {
 
 /// Checks what memory has of rows: one tile of memory `T x H x D`, or the
 /// values of each row of other memory.
-static LogicalResult verifyRows(Operation *op, MemRefType mem,
-                                TypeRange values) {
-  if (mem.getRank() > 3)
+static LogicalResult verifyRows(Operation *op, MemRefType mem, TypeRange values,
+                                bool isPaged = false) {
+  if (isPaged && mem.getRank() != 4)
+    return op->emitOpError("expected memory of rank 4 (P x page x H x S) with "
+                           "a block_table, got ")
+           << mem;
+  if (!isPaged && mem.getRank() > 3)
     return op->emitOpError("expected memory of rank 1 to 3, got ") << mem;
+  if (kernel::isQuantised(mem.getElementType()))
+    return op->emitOpError("expected memory of f16, bf16, f32 or i32, got ")
+           << mem;
   for (Type type : values) {
     if (type != values.front())
       return op->emitOpError("expected values of one type, got ") << values;
@@ -107,11 +114,12 @@ static LogicalResult verifyRows(Operation *op, MemRefType mem,
                            "or 1 x C, or the fragment of it), or one tile of "
                            "memory of rank 3 (T x H x D), got ")
            << values << " and " << mem;
-  if (mem.getRank() == 3 && mem.getDimSize(2) <= 0)
+  bool hasValues = mem.getRank() >= 3;
+  if (hasValues && mem.getShape().back() <= 0)
     return op->emitOpError("expected memory of rank 3 to have a static number "
                            "of values for each row, got ")
            << mem;
-  int64_t wanted = mem.getRank() == 3 && !isTile ? mem.getDimSize(2) : 1;
+  int64_t wanted = hasValues && !isTile ? mem.getShape().back() : 1;
   if (static_cast<int64_t>(values.size()) != wanted)
     return op->emitOpError("expected as many values as memory has for each "
                            "row, ")
@@ -120,7 +128,10 @@ static LogicalResult verifyRows(Operation *op, MemRefType mem,
 }
 
 LogicalResult LoadOp::verify() {
-  return verifyRows(*this, getMem().getType(), getValues().getTypes());
+  if (getOnePage() && !getBlockTable())
+    return emitOpError("expected a block_table with one_page, got none");
+  return verifyRows(*this, getMem().getType(), getValues().getTypes(),
+                    /*isPaged=*/static_cast<bool>(getBlockTable()));
 }
 
 LogicalResult StoreOp::verify() {
@@ -203,8 +214,13 @@ LogicalResult CopyOp::verify() {
            << ", got " << source;
   if (getOnePage() && !getBlockTable())
     return emitOpError("expected a block_table with one_page, got none");
-  if (failed(verifyPlanes(*this, "a source", source.getElementType(),
-                          getSlot().getTypes())))
+  Type element = source.getElementType();
+  // A slot has all numbers of a quantised source, whatever it holds.
+  if (kernel::isQuantised(element))
+    element = getSlot().size() == 1
+                  ? getElementTypeOrSelf(getSlot().front().getType())
+                  : Float32Type::get(getContext());
+  if (failed(verifyPlanes(*this, "a source", element, getSlot().getTypes())))
     return failure();
   int64_t columns =
       getSharedColumns(cast<MemRefType>(getSlot().front().getType()));

@@ -33,8 +33,10 @@ using namespace mlir::varlen::kernel;
 
 /// Elements of a chunk.
 static constexpr int64_t kChunk = 8;
-/// Rows of a thread that are on their way at once where each takes registers.
+/// Rows of a thread that are on their way at once where each takes registers,
+/// and of quantised rows, which take a quarter of those of f32.
 static constexpr int64_t kRowsInFlight = 2;
+static constexpr int64_t kQuantisedRowsInFlight = 8;
 /// Rows of a thread whose pages are looked up before the first of them is
 /// copied.
 static constexpr int64_t kLookupsInFlight = 4;
@@ -51,8 +53,20 @@ int64_t kernel::getThreadsPerRow(CopyOp copy) {
   return llvm::PowerOf2Ceil(llvm::alignTo(columns, 16) / kChunk);
 }
 
+/// Whether the rows are quantised ones.
+static bool readsBytes(CopyOp copy) {
+  return kernel::isQuantised(copy.getSource().getType().getElementType());
+}
+
+/// The elements in memory as types of LLVM know them.
+static Type getStoredElement(CopyOp copy) {
+  Type element = copy.getSource().getType().getElementType();
+  return readsBytes(copy) ? IntegerType::get(copy.getContext(), 8) : element;
+}
+
 bool kernel::canCopyAsync(CopyOp copy) {
-  return copy.getSlot().size() == 1 && hasWholeChunks(copy);
+  return copy.getSlot().size() == 1 && hasWholeChunks(copy) &&
+         !readsBytes(copy);
 }
 
 namespace {
@@ -76,7 +90,7 @@ public:
   enum class Order { Unrolled, Looped };
   /// `body` copies what it gets: a thread's chunks one after the other, a few
   /// if their pages are looked up, or, in a loop if there are more,
-  /// kRowsInFlight of them.
+  /// as many of them as may be in flight.
   void forEach(Order order, function_ref<void(ArrayRef<Chunk>)> body);
 
   /// Where the chunk goes.
@@ -112,7 +126,7 @@ Chunks::Chunks(ThreadBuilder &b, CopyOp copy, ThreadRange threads)
   MemRefType type = copy.getSource().getType();
   rows = getSharedRows(cast<MemRefType>(copy.getSlot()[0].getType()));
   headDim = type.getShape().back();
-  element = type.getElementType();
+  element = getStoredElement(copy);
   auto metadata = memref::ExtractStridedMetadataOp::create(b, copy.getSource());
   auto [known, offset] = type.getStridesAndOffset();
   auto value = [&](int64_t constant, Value dynamic) {
@@ -229,7 +243,7 @@ void Chunks::forEach(Order order, function_ref<void(ArrayRef<Chunk>)> body) {
     int64_t whole = rows / rowsAtOnce * rowsAtOnce, done = 0;
     int64_t step = rowsAtOnce;
     if (order == Order::Looped)
-      step *= kRowsInFlight;
+      step *= readsBytes(copy) ? kQuantisedRowsInFlight : kRowsInFlight;
     else if (copy.getBlockTable() && !isEven())
       step *= kLookupsInFlight;
     if (order == Order::Looped && whole > step) {
@@ -281,7 +295,7 @@ static Value loadChunk(ThreadBuilder &b, CopyOp copy,
   int64_t headDim = source.getShape().back();
   // What is not split is moved as bits: a host that runs the kernel may have no
   // registers for narrow floats.
-  Type element = source.getElementType();
+  Type element = getStoredElement(copy);
   if (copy.getSlot().size() == 1)
     element = b.getIntegerType(element.getIntOrFloatBitWidth());
   auto type = VectorType::get({kChunk}, element);
@@ -300,6 +314,14 @@ static Value loadChunk(ThreadBuilder &b, CopyOp copy,
         arith::CmpIOp::create(b, arith::CmpIPredicate::slt, chunk.column,
                               bound));
   };
+  if (hasWholeChunks(copy) && readsBytes(copy)) {
+    // Two words go through the branch, not eight bytes.
+    auto words = VectorType::get({kChunk / 4}, b.getI32Type());
+    Value loaded = guarded(chunk.exists, words, [&]() -> Value {
+      return LLVM::LoadOp::create(b, words, chunk.address, /*alignment=*/8);
+    });
+    return LLVM::BitcastOp::create(b, type, loaded);
+  }
   if (hasWholeChunks(copy))
     return guarded(chunk.exists, type, [&]() -> Value {
       return LLVM::LoadOp::create(b, type, chunk.address, /*alignment=*/16);
@@ -309,11 +331,22 @@ static Value loadChunk(ThreadBuilder &b, CopyOp copy,
     Value value = guarded(exists(i), element, [&]() -> Value {
       return LLVM::LoadOp::create(
           b, element,
-          advance(b, chunk.address, source.getElementType(), int32_t(i)));
+          advance(b, chunk.address, getStoredElement(copy), int32_t(i)));
     });
     elements = LLVM::InsertElementOp::create(b, elements, value, b.constant(i));
   }
   return elements;
+}
+
+/// Elements of a quantised chunk as f32, which f16 and bf16 have, too.
+static Value widenChunk(ThreadBuilder &b, CopyOp copy, Value bits) {
+  Type element = copy.getSource().getType().getElementType();
+  auto wide = VectorType::get({kChunk}, b.getF32Type());
+  if (element.isInteger())
+    return arith::SIToFPOp::create(b, wide, bits);
+  Value numbers =
+      arith::BitcastOp::create(b, VectorType::get({kChunk}, element), bits);
+  return arith::ExtFOp::create(b, wide, numbers);
 }
 
 void kernel::emitCopyThroughRegisters(ThreadBuilder &b, CopyOp copy,
@@ -329,17 +362,20 @@ void kernel::emitCopyThroughRegisters(ThreadBuilder &b, CopyOp copy,
     SmallVector<Value> loaded;
     for (const Chunks::Chunk &chunk : batch)
       loaded.push_back(loadChunk(b, copy, chunk));
-    for (auto [rest, chunk] : llvm::zip(loaded, batch))
+    for (auto [bits, chunk] : llvm::zip(loaded, batch)) {
+      Value rest = readsBytes(copy) ? widenChunk(b, copy, bits) : bits;
       for (Value slot : slots) {
         Value term = rest;
+        if (rest.getType() != bits.getType() || slots.size() > 1)
+          term = arith::TruncFOp::create(b, narrow, rest);
         if (slots.size() > 1) {
           // The next term is what rounding this one has left.
-          term = arith::TruncFOp::create(b, narrow, rest);
           Value wide = arith::ExtFOp::create(b, rest.getType(), term);
           rest = arith::SubFOp::create(b, rest, wide);
         }
         Value destination = chunks.inSlot(slot, chunk);
         LLVM::StoreOp::create(b, term, destination, /*alignment=*/16);
       }
+    }
   });
 }

@@ -11,6 +11,7 @@
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
 #include "varlen/Dialect/Kernel/Transforms/Passes.h"
 #include "varlen/Support/ControlFlow.h"
+#include "varlen/Support/IndexBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -87,6 +88,20 @@ static SmallVector<Value> loadValues(ThreadBuilder &b, Value mem, Value row,
   for (int64_t i = 0; i < size; ++i)
     values.push_back(memref::LoadOp::create(
         b, mem, ValueRange{head, row, b.toIndex(b.constant(i))}));
+  return values;
+}
+
+/// The same of a row of pages.
+static SmallVector<Value> loadPagedValues(ThreadBuilder &b, LoadOp op,
+                                          ArrayRef<Value> place) {
+  SmallVector<Value> at = llvm::map_to_vector(
+      place, [&](Value number) -> Value { return b.toIndex(number); });
+  at.push_back(Value());
+  SmallVector<Value> values;
+  for (int64_t i = 0; i < op.getMem().getType().getShape().back(); ++i) {
+    at.back() = b.toIndex(b.constant(i));
+    values.push_back(memref::LoadOp::create(b, op.getMem(), at));
+  }
   return values;
 }
 
@@ -247,8 +262,22 @@ static void lower(LoadOp op, int64_t warps) {
   bool allExist = valid && *valid >= extent;
   RowLocator rows(b, op.getRows());
   SmallVector<SmallVector<Value>> elements(op.getNumResults());
+  SmallVector<Value> firstPlace;
+  IndexBuilder wide{b, b.getI64Type()};
+  if (op.getOnePage())
+    firstPlace = locateRow(b, op.getRows(), op.getMem(), wide.constant(0));
+  auto locateInPages = [&](Value i) {
+    if (!op.getOnePage())
+      return locateRow(b, op.getRows(), op.getMem(), wide.cast(i));
+    // The row in the page is the second number.
+    SmallVector<Value> place = firstPlace;
+    place[1] = wide.add(place[1], wide.cast(i));
+    return place;
+  };
   forEachStatistic(b, type, warps, [&](Value first, int64_t distance) {
     auto load = [&] {
+      if (op.getBlockTable())
+        return loadPagedValues(b, op, locateInPages(b.add(first, distance)));
       auto [row, head] = rows.locate(first, distance);
       return loadValues(b, op.getMem(), row, head);
     };

@@ -75,7 +75,8 @@ def Kernel_CopyOp : Kernel_RowsOp<"copy", [
 
     An f32 source has three slots of bf16: the planes whose sum it is. It passes
     through registers; the copy itself is then synchronous, the protocol is the
-    same.
+    same. So does a source of i8 or f8E4M3FN, quantised rows, whose numbers f16, bf16 and
+    the planes of f32 all have.
 
     It becomes `cp.async` of 16 bytes with zero fill, or loads and stores where
     rows are not whole 16-byte chunks.

@@ -74,6 +74,9 @@ def Kernel_LoadOp : Kernel_RowsOp<"load", [
     A result of several columns has the rows of a memory `T x H x D` as its own,
     with zeros past column D.
 
+    With a `block_table` memory is pages, `P x page x H x S`, of which rows are found as
+    `kernel.copy` does, with `one_page` once for all of them.
+
     ```mlir
     %s = kernel.load %sink rows(%zero, %head, %first, %group) valid(%n) otherwise %x
         : memref<16xf32> to tensor<64x1xf32>
@@ -85,15 +88,24 @@ def Kernel_LoadOp : Kernel_RowsOp<"load", [
   }];
   let arguments = (ins
     Kernel_Global:$mem, Index:$row, Index:$head, Index:$first, Index:$group,
-    Index:$valid, AnyType:$otherwise);
+    Index:$valid, AnyType:$otherwise, Optional<MemRefRankOf<[I32], [2]>>:$block_table,
+    UnitAttr:$one_page);
   let results = (outs Variadic<Kernel_TileOrFragment>:$values);
   let assemblyFormat = !strconcat(
-      "$mem ", Kernel_rowsFormat, [{ `otherwise` $otherwise attr-dict `:` type($mem) `to` type($values) }]);
+      "$mem ", Kernel_rowsFormat, [{
+        `otherwise` $otherwise (`pages` `(` $block_table^ `:` type($block_table) `)`)? attr-dict
+        `:` type($mem) `to` type($values)
+      }]);
+  let extraClassDeclaration = [{
+    ::mlir::varlen::kernel::RowsOperands getRows() {
+      return {getRow(), getHead(), getFirst(), getGroup(), getValid(), getBlockTable()};
+    }
+  }];
   let builders = [OpBuilder<(ins "::mlir::TypeRange":$values, "::mlir::Value":$mem,
                                  "::mlir::varlen::kernel::RowsOperands":$rows,
                                  "::mlir::Value":$otherwise),
       [{ build($_builder, $_state, values, mem, rows.row, rows.head, rows.first,
-               rows.group, rows.valid, otherwise); }]>];
+               rows.group, rows.valid, otherwise, rows.table, /*one_page=*/false); }]>];
 }
 
 def Kernel_StoreOp : Kernel_RowsOp<"store", [MemoryEffects<[MemWrite]>]> {

@@ -50,7 +50,7 @@ def Kernel_Counters : MemRefRankOf<[I32, I64], [1]>;
 
 def Kernel_Global : Type<
     CPred<"::mlir::varlen::kernel::isGlobal($_self)">,
-    "memref of rank 1 to 4 in global memory with a last stride of 1, of f16, bf16, f32 or i32",
+    "memref of rank 1 to 4 in global memory with a last stride of 1, of f16, bf16, f32, i32, i8 or f8E4M3FN",
     "::mlir::MemRefType">;
 def Kernel_Tile : Type<
     CPred<"::mlir::varlen::kernel::isTile($_self)">,
