@@ -73,9 +73,8 @@ static constexpr GPURow attnTableF32[] = {
 // a warp has 16 queries, whose sums leave room for scores up to a head_dim of
 // 128, and for three planes of f32 up to 48.
 static constexpr GPURow tangentTable[] = {
-    {64, 2, {4, 64, 64, 2, 2}},
-    {64, 2, {4, 64, 32, 2, 1}},
-    {128, 2, {8, 128, 32, 2, 1}},
+    {64, 1, {4, 64, 64, 2, 2}},   {64, 2, {4, 64, 32, 2, 2}},
+    {128, 1, {8, 128, 32, 2, 1}}, {128, 2, {8, 128, 16, 2, 1}},
     {128, 2, {4, 64, 16, 2, 1}},
 };
 static constexpr GPURow tangentTableF32[] = {{48, 2, {4, 64, 16, 2, 1}}};
@@ -121,8 +120,9 @@ static constexpr GPURow attnTableWgmma[] = {
     {256, 2, {4, 64, 32, 2, 2}},
 };
 static constexpr GPURow tangentTableWgmma[] = {
-    {64, 2, {4, 64, 64, 2, 2}},
-    {128, 2, {4, 64, 32, 2, 2}},
+    {64, 1, {4, 64, 64, 2, 2}},      {64, 2, {4, 64, 32, 2, 2}},
+    {128, 0, {8, 128, 48, 3, 1, 1}}, {128, 1, {8, 128, 48, 2, 1}},
+    {128, 2, {4, 64, 16, 2, 2}},
 };
 static constexpr GPURow dqTableWgmma[] = {
     {64, 2, {4, 64, 64, 2, 3}},

@@ -56,6 +56,22 @@ func.func @f(%q: !q, %k: !k, %lse: !lse, %cu: !cu, %sink: !sink, %dq: !q, %dk: !
 }}
 """
 
+TANGENTS = """
+!q = tensor<?x{heads}x{d}x{type}>
+!k = tensor<?x4x{d}x{type}>
+!v = tensor<?x4x{dv}x{type}>
+!o = tensor<?x{heads}x{dv}x{type}>
+!lse = tensor<{heads}x?xf32>
+!sink = tensor<{heads}xf32>
+!cu = tensor<?xi32>
+func.func @f(%q: !q, %k: !k, %v: !v, %tq: !q, %tk: !k, %tv: !v, %cu: !cu, %sink: !sink) -> (!o, !lse, !o, !lse) {{
+  %o, %l, %to, %tl = varlen.attn_jvp %q, %k, %v, %tq, %tk, %tv, %cu, %cu seqused_k(%cu) sink(%sink) tsink(%sink)
+      {{mask = #varlen.mask<{mask}>}}
+      : (!q, !k, !v, !q, !k, !v, !cu, !cu, !cu, !sink, !sink) -> (!o, !lse, !o, !lse)
+  return %o, %l, %to, %tl : !o, !lse, !o, !lse
+}}
+"""
+
 PAGED = """
 !q = tensor<?x{heads}x{d}x{type}>
 !k = tensor<?x{page}x4x{d}x{type}>
@@ -85,8 +101,18 @@ PAGED_CASES = [
     for chip in ("sm_80", "sm_90a") for d in (64, 128, 256) for page in ("?", "16", "256")
 ] + [(PAGED.replace("{page}", "16"), "f32", "sm_80", 128, "causal")]  # fmt: skip
 
+TANGENT_CASES = [
+    (TANGENTS, *case) for case in (
+        *itertools.product(("bf16",), ("sm_80", "sm_90a"), (64, 128), ("window = (512, 64)", "causal", "full")),
+        *itertools.product(("bf16",), ("sm_86",), (64, 128), ("window = (512, 64)",)),
+        *itertools.product(("f32",), ("sm_80",), (32, 48), ("window = (512, 64)",)),
+    )
+]  # fmt: skip
+
 # Whose machine code is counted: the rows of the tables that a user's kernels have most.
 COUNTED = {"sm_80": "mma", "sm_90a": "wgmma"}
+
+KINDS = {FORWARD: "forward", GRADIENTS: "gradients", TANGENTS: "tangents"}
 
 
 def sample(cases):
@@ -95,7 +121,7 @@ def sample(cases):
     kept = {}
     for case in cases:
         text, dtype, chip, d, _ = case
-        is_paged = text not in (FORWARD, GRADIENTS)
+        is_paged = text not in KINDS
         if d not in ((128,) if is_paged else (64, 128, 256)):
             continue
         if chip in COUNTED and (not is_paged or "?x16x4x" in text):
@@ -106,8 +132,7 @@ def sample(cases):
 def name_of(case):
     text, dtype, chip, d, mask = case
     page = re.search(r"!k = tensor<\?x(\?|\d+)x4x", text)
-    kind = "gradients" if text is GRADIENTS else "forward"
-    return f"{kind} {dtype} {chip} d{d} {mask}" + (f", pages of {page[1]}" if page else "")
+    return f"{KINDS.get(text, 'forward')} {dtype} {chip} d{d} {mask}" + (f", pages of {page[1]}" if page else "")
 
 
 def run(*command, text=None):
@@ -190,7 +215,7 @@ def compare(name, expected, got, has_counts):
 def format_table(version, found):
     """The table as JSON, a line to each loop, so that differences are read line by line."""
     text = json.dumps({"ptxas": version, "kernels": found})
-    return re.sub(r' ?(\{"instructions"|"(?:forward|gradients) )', r"\n  \1", text) + "\n"
+    return re.sub(r' ?(\{"instructions"|"(?:forward|gradients|tangents) )', r"\n  \1", text) + "\n"
 
 
 def main():
@@ -214,7 +239,8 @@ def main():
     if not update and version != table["ptxas"]:
         print(f"instructions are not counted: expected ptxas {table['ptxas']}, got {version}")
         has_nvdisasm = False
-    cases = [(text, *case) for text in (FORWARD, GRADIENTS) for case in CASES] + PAGED_CASES
+    cases = [(text, *case) for text in (FORWARD, GRADIENTS) for case in CASES]
+    cases += TANGENT_CASES + PAGED_CASES
     if arguments.sample:
         cases = sample(cases)
     found, failed = {}, 0

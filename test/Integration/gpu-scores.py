@@ -3,8 +3,8 @@
 # RUN:   %else %{ %python %s --build %varlen-build | FileCheck %s %}
 # CHECK: {{[1-9][0-9]*}} kernels, 0 spill
 
-"""Kernels with a score, gradients of captures among them, spill no registers, under any
-mask: ptxas says so."""
+"""Kernels with a score, gradients and tangents of captures among them, spill no registers, under
+any mask: ptxas says so."""
 
 import argparse
 import itertools
@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT / "python"))
 import varlen
 from varlen import scores
 
-PASSES = (varlen.text.attn, varlen.text.attn_grad)
+PASSES = (varlen.text.attn, varlen.text.attn_grad, varlen.text.attn_jvp)
 CAUSAL, FULL, WINDOW = (-1, 0), (-1, -1), (256, 16)
 HEAD_DIMS, KINDS = (64, 128), (("bf16", CAUSAL), ("bf16", WINDOW), ("f16", FULL))
 # What hides keys beside a function.
@@ -47,7 +47,7 @@ def cases(whole):
 
 def report(case):
     make, score, head_dim, (dtype, window) = case
-    more = {"wrt_captures": bool(score.captures)} if make is varlen.text.attn_grad else {}
+    more = {} if make is varlen.text.attn else {"wrt_captures": bool(score.captures)}
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder) / "a.mlir"
         source.write_text(

@@ -153,6 +153,13 @@ GPUTileNeeds AttentionOpInterface::getGPUTileNeeds(GPUTileOwner owner) {
   if (score && owner == GPUTileOwner::Queries && headDim > 64 &&
       !score->getOps<LookupOp>().empty())
     bounds = 2;
+  // Beside tangents one bound, and what a score computes, leave enough; what is
+  // looked up, and what says which keys are visible, does not.
+  if (isTangent()) {
+    bool reads = score && (!score->getOps<LookupOp>().empty() ||
+                           countVisibleKinds(score) > 0);
+    bounds = reads ? 2 : ofMask / 2;
+  }
   return {owner,
           getHeadDim(),
           getValueHeadDim(),
