@@ -54,14 +54,15 @@ class Tiles:
     few_part: int = 0
     producers: int = 0
     owns_keys: bool = False
+    has_tangents: bool = False  # beside all rows that are copied and written
 
     @property
     def warpgroups(self):
         return self.warps // 4
 
     def ring(self, head_dim, bytes_of_element=2):
-        """The ring of both matrices' blocks."""
-        size = 2 * self.columns * head_dim * bytes_of_element
+        """The ring of the blocks of both matrices, and of their tangents."""
+        size = 2 * self.columns * head_dim * bytes_of_element * (2 if self.has_tangents else 1)
         return sm90.Ring(
             self.stages, self.slack, self.lag, self.rings, size, self.producers > 0
         )  # fmt: skip
@@ -190,7 +191,7 @@ class KernelModel:
         """Cycles of an item around its blocks: the first copies, the code around the loops, and
         results to memory. Other CTAs of the multiprocessor go on meanwhile, but, as measured,
         no faster than before."""
-        own = self.tiles.rows * self.head_dim * 2
+        own = self.tiles.rows * self.head_dim * 2 * (2 if self.tiles.has_tangents else 1)
         block = self.tiles.ring(self.head_dim).block_bytes
         first = sm90.constant("copy_latency") + own / sm90.constant("copy_bytes")
         written = own / CONSTANTS["item_bytes"].value

@@ -33,7 +33,8 @@ class Experiment:
     predicted: float
     adopt_at: float
     why: str
-    sides: str = "schedules"  # or "without_fill", "of_views", "copied", "paged", or a layout of plans
+    # Or "without_fill", "of_views", "copied", "paged", "tangents", or a layout of plans.
+    sides: str = "schedules"
     # Of "ghosts": how many entries cu_seqlens has on either side, by empty sequences at its end.
     entries: tuple = ()
     page: int | None = None  # rows of a page
@@ -153,6 +154,12 @@ EXPERIMENTS = [
     Experiment("d128, keys in pages of 16 rows", "fa-distributions/constant bf16 d128 causal", (), 1.06, 1.05,
                "536 instructions a block in place of 462, an entry of the table for each row that a thread "
                "copies; not adopted: lanes of a warp should look up rows for each other", "paged", page=16),
+    Experiment("d64 with tangents", "pr164502 bf16 d64 full", (), 2.44, 3.2,
+               "338 us by the model beside 139: six products in place of two, with as many exponentials; adopted: "
+               "docs/derivatives.md has the figure", "tangents"),
+    Experiment("d128 with tangents", "pr164502 bf16 d128 full", (), 2.98, 3.2,
+               "615 us by the model beside 207: blocks of 48 keys, in products that shared memory bounds, and no lag",
+               "tangents"),
 ]  # fmt: skip
 
 
@@ -186,6 +193,8 @@ def _pair_of(experiment):
         return item, views
     if experiment.sides == "copied":
         return views, item
+    if experiment.sides == "tangents":
+        return item, dataclasses.replace(item, tangents=True)
     if rehearsal.FOLDER or not experiment.tiles:
         # The executor's GPU has tiles of another kind.
         return item, item

@@ -65,20 +65,20 @@ _FIELDS = {
 }  # fmt: skip
 
 
-def _tiles(text, owns_keys=False):
+def _tiles(text, owns_keys=False, has_tangents=False):
     """Tiles of `<warps = ..., ...>`; of a kernel that owns keys, these are the rows."""
     fields = dict(re.findall(r"(\w+) = (\d+)", text))
     found = {_FIELDS[name]: int(value) for name, value in fields.items() if name in _FIELDS}
     if owns_keys:
         found["rows"], found["columns"] = found["columns"], found["rows"]
-    return batches.Tiles(**found, owns_keys=owns_keys)
+    return batches.Tiles(**found, owns_keys=owns_keys, has_tangents=has_tangents)
 
 
 def find_tiles(scheduled):
     """Tiles by the kernel's suffix, of a module in which varlen-assign-schedule has run."""
     result = {}
     if found := re.search(r"#varlen\.gpu_schedule<([^>]*)>", scheduled):
-        result["attn"] = _tiles(found[1])
+        result["attn"] = _tiles(found[1], has_tangents="varlen.attn_jvp " in scheduled)
     if found := re.search(r"#varlen\.gpu_grad_schedule<(.*?>)>", scheduled):
         parts = dict(re.findall(r"(dq|dk|dv) = <([^>]*)>", found[1]))
         result["dq"] = _tiles(parts["dq"])
@@ -353,19 +353,19 @@ def _experiments(arguments):
 def find_attention(scheduled):
     """(heads, kv heads, head_dim, window) of the attention of a module."""
     found = re.search(
-        r"varlen\.attn(_grad)? .*?mask = #varlen\.mask<(\w+)(?: = \((-?\d+), (-?\d+)\))?>"
+        r"varlen\.attn(_grad|_jvp)? .*?mask = #varlen\.mask<(\w+)(?: = \((-?\d+), (-?\d+)\))?>"
         r".*?\} : \(([^)]*)\)",
         scheduled,
     )  # fmt: skip
     if not found:
         raise CannotCompile(
-            "expected a varlen.attn or varlen.attn_grad with a mask that is full, causal or a "
-            "window and aligned at the end, got none"
+            "expected a varlen.attn, varlen.attn_grad or varlen.attn_jvp with a mask that is full, "
+            "causal or a window and aligned at the end, got none"
         )
-    of_gradients, kind, left, right, types = found.groups()
+    derivative, kind, left, right, types = found.groups()
     window = {"full": sets.FULL, "causal": sets.CAUSAL}.get(kind) or (int(left), int(right))
     shapes = [re.findall(r"(\d+|\?)x", text) for text in types.split(", ")]
-    q, k = shapes[1:3] if of_gradients else shapes[:2]
+    q, k = shapes[1:3] if derivative == "_grad" else shapes[:2]
     return int(q[1]), int(k[1]), int(q[2]), window
 
 

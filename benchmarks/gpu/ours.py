@@ -22,7 +22,7 @@ class Compiler:
         self.pool = concurrent.futures.ThreadPoolExecutor(cores)
         self.launchers = {}
         for item in items:
-            # A backward is timed on what the forward of its schedule returns.
+            # A backward is timed on what the forward of its schedule returns, tangents beside it.
             for needed in (item, item.forward):
                 key = plan.timed_text(needed), needed.strided
                 if key not in self.launchers:
@@ -132,6 +132,16 @@ def _gradients(launcher, inputs, forward, shared, captures):
     return calls, results
 
 
+def _tangents(launcher, inputs, shared, results):
+    """The same for (q, k, v) along a direction, whose values go where the forward's were."""
+    calls = []
+    for x, of_values in zip(inputs, results):
+        moved = (torch.randn_like(t) for t in x)
+        of_tangents = tuple(map(torch.empty_like, of_values))
+        calls.append(Call(launcher, (*x, *moved, shared.cu_q, shared.cu_k, *of_values, *of_tangents)))
+    return calls, results
+
+
 def prepare(compiler, item, shared):
     """Inputs, calls, and the buffers that these have filled once."""
     config, batch = item.config, item.config.batch
@@ -141,7 +151,7 @@ def prepare(compiler, item, shared):
         * config.head_dim
         * (2 * batch.tokens_q * batch.heads + 2 * batch.tokens_k * batch.kv_heads)
     )
-    if item.gradients:  # q, dout, out and dq; k, v, dk and dv
+    if item.gradients or item.tangents:  # q, dout, out and dq; k, v, dk and dv
         one *= 2
     inputs, captures = make_inputs(config, timing.sets_for(one)), make_captures(item)
     if item.strided:
@@ -153,6 +163,8 @@ def prepare(compiler, item, shared):
             call()
         inputs = [(torch.randn_like(out), *x) for x, (out, _) in zip(inputs, results)]
         calls, results = _gradients(launcher, inputs, results, shared, captures)
+    if item.tangents:
+        calls, results = _tangents(launcher, inputs, shared, results)
     for call in calls:
         call()
         call.check()

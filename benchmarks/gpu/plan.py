@@ -24,7 +24,7 @@ LONG = "fa-distributions/constant"
 
 @dataclasses.dataclass(frozen=True)
 class Timed:
-    """A configuration of a set, forward or backward."""
+    """A configuration of a set, forward, backward or with tangents."""
 
     config: sets.Config
     gradients: bool
@@ -32,10 +32,13 @@ class Timed:
     schedule: schedules.Schedule | None = None  # None: that of the table
     strided: bool = False  # q, k and v are views of one tensor
     page: int | None = None  # rows of a page, of keys in pages
+    tangents: bool = False
 
     @property
     def label(self):
         parts = [self.config.label, self.score, "backward" if self.gradients else None]
+        if self.tangents:
+            parts.append("with tangents")
         if self.schedule:
             parts.append(self.schedule.label)
         if self.strided:
@@ -46,7 +49,7 @@ class Timed:
 
     @property
     def forward(self):
-        return dataclasses.replace(self, gradients=False, schedule=None)
+        return dataclasses.replace(self, gradients=False, tangents=False, schedule=None)
 
     @property
     def captures(self):
@@ -55,8 +58,8 @@ class Timed:
 
     @property
     def flops(self):
-        # Five products in the place of two; what is computed again is not counted.
-        return self.config.flops * (2.5 if self.gradients else 1)
+        # Five products, or six, in the place of two; what is computed again is not counted.
+        return self.config.flops * (2.5 if self.gradients else 3 if self.tangents else 1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,6 +77,8 @@ class Checked:
 def timed_text(item):
     config = item.config
     make = varlen.text.attn_grad if item.gradients else varlen.text.attn
+    if item.tangents:
+        make = varlen.text.attn_jvp
     more = {"page": item.page, "seqused_k": True} if item.page else {}
     text = make(
         dtype=config.dtype,
