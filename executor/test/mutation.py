@@ -37,13 +37,13 @@ THOROUGH = ("forward-causal", "gradients-causal")
 # Mutants of synchronisation and of constants of attention in a sample.
 SAMPLES = {
     "forward-pages": (2, 0), "forward-causal": (3, 0), "gradients-causal": (4, 0),
-    "gradients-table": (2, 2), "gradients-documents": (2, 1), "hopper-forward-d128": (3, 0),
+    "gradients-table": (2, 2), "tangents-causal": (2, 0), "gradients-documents": (2, 1), "hopper-forward-d128": (3, 0),
     "hopper-roles": (4, 0),
 }  # fmt: skip
 # Of these, synchronisation alone: what else they have is that of other kernels.
 SYNCHRONISED = (
     "gradients-hidden", "gradients-documents", "gradients-table", "gradients-tables",
-    "forward-parts",
+    "forward-parts", "tangents-causal",
 )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ CONFORMANCE = pathlib.Path(__file__).resolve().parents[3] / "test" / "Integratio
 sys.path.insert(0, str(CONFORMANCE))
 
 import attn_gradients
+import attn_tangents
 import harness
 import numpy as np
 import varlen
@@ -68,6 +69,7 @@ GRADIENTS = {
     "gradients-keys": group("bf16", 2, 1, 64, 64, (-1, 70), past_q=5, past_k=3, score="key_bias"),
     "gradients-tables": group("f16", 2, 2, 64, 64, FULL, past_q=5, score="position_bias"),
 }
+TANGENTS = {"tangents-causal": group("bf16", 2, 2, 64, 64, CAUSAL, past_q=5)}
 
 
 def variants(group):
@@ -145,8 +147,8 @@ def broken(inputs):
 
 
 def inputs(group, kind=harness):
-    """Tensors for the result of an attention (harness) or its gradients
-    (attn_gradients), the broken ones last."""
+    """Tensors for the result of an attention (harness), its gradients (attn_gradients) or its
+    tangents (attn_tangents), the broken ones last."""
     for variant in variants(group):
         made = kind.make_inputs(variant)
         # Offsets are for the first; the others must see their keys.
@@ -211,7 +213,9 @@ def paged(rows):
 def kernels():
     """Name, text and inputs, for varlen-run with --device-checks."""
     yield "forward-pages", *paged(16)
-    for groups, kind in ((FORWARD, harness), (GRADIENTS, attn_gradients)):
+    for groups, kind in (
+        (FORWARD, harness), (GRADIENTS, attn_gradients), (TANGENTS, attn_tangents),
+    ):  # fmt: skip
         for name, group in groups.items():
             text = kind.module_text(group)
             if name in SCHEDULES:
