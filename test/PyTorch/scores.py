@@ -8,6 +8,7 @@ import sys
 
 import torch
 from device import HAS_F64, IS_FAKE, ON_CUDA, of_device
+from library import LIBRARY, captures_of
 from packed import TOLERANCE, attention, normal, offsets
 
 from varlen import scores
@@ -112,28 +113,8 @@ def ours(q, k, v, *captures):
 negated = [torch._neg_view(-gains.detach()), torch._neg_view(-slopes.detach())]
 assert torch.equal(ours(q, k, v, *negated), ours(q, k, v, *captures))
 
-# Scores with each kind of capture, and every one of the library. Those that have to be called
-# with something:
-ARGUMENTS = {
-    "softcap": [(4,)], "capped_alibi": [(4,)], "sliding_window": [(9, 4)], "dilated": [(3,)],
-    "chunked": [(7,)], "t5_bias": [(8, 6), (6, 9, False)],
-}  # fmt: skip
+# Scores with each kind of capture, and every one of the library.
 EXTENTS = {"heads": 4, "rows": ROWS_Q, "kv_rows": ROWS_K, "entries": 9}
-
-
-def captures_of(score):
-    """Captures. A key becomes visible at a whole number, from which bounds are far
-    enough for differences; flags and numbers of documents are no smooth things."""
-    for name, of in score.captures.items():
-        values = torch.rand([EXTENTS[extent] for extent in scores.CAPTURES[of]], dtype=WIDEST)
-        if name in ("begin", "end", "prefix"):
-            values = torch.floor(values * 30 + 20 * (name == "end")) + 0.5
-        if name in ("flags", "used"):
-            yield (values - 0.5).clamp_(min=0)
-        elif name == "ids":
-            yield torch.floor(values * 3)
-        else:
-            yield values.add_(0.2).requires_grad_()
 
 
 def compare_with_cpu(attend, tensors):
@@ -150,25 +131,17 @@ def compare_with_cpu(attend, tensors):
         close("a gradient", got.dtype, got.cpu(), golden)
 
 
-library = [
-    make(*arguments)
-    for name, make in scores.LIBRARY.items()
-    # The words of dropout have no differences: dropout.py.
-    if make not in (scores.compose, scores.dropout)
-    for arguments in ARGUMENTS.get(name, [()])
-]
-assert {"softcap", "alibi", "t5_bias", "tree"} <= {example.name for example in library}
 examples = [
     score, scores.t5_bias(8, 6), scores.compose(scores.position_bias(), scores.tree()),
     scores.compose(scores.key_bias(), scores.key_padding()),
 ]  # fmt: skip
 assert {of for example in examples for of in example.captures.values()} == {*scores.CAPTURES}
-for example in dict.fromkeys([*examples, *library]) if WHOLE else examples:
+for example in dict.fromkeys([*examples, *LIBRARY]) if WHOLE else examples:
     def attend(q, k, v, *captures):
         cu = cu_q.to(q.device), cu_k.to(q.device)
         return varlen_attn(q, k, v, *cu, enable_gqa=True, score=example, captures=captures)
 
-    tensors = q, k, v, *captures_of(example)
+    tensors = q, k, v, *captures_of(example, EXTENTS, WIDEST)
     if HAS_F64:
         torch.autograd.gradcheck(attend, tensors, fast_mode=True)
     else:

@@ -6,7 +6,7 @@ import torch
 from torch._C import DispatchKey
 from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 from ._device import (
     attn_backward_on_device, attn_jvp_backward_on_device, attn_jvp_on_device, attn_on_device,
@@ -63,14 +63,16 @@ def _forward(op, kernel, keyset, arguments):
 
 
 class VarlenAttn(torch.autograd.Function):
+    """varlen::attn, of which results may be known already."""
+
     @staticmethod
-    def forward(ctx, keyset, *arguments):
+    def forward(ctx, keyset, results, *arguments):
         # Captures come one by one: autograd looks into no list.
         tensors, ctx.options, captures = arguments[:9], arguments[9:14], arguments[14:]
         *first, seqused_q, q_offset = tensors
         *options, chunk = ctx.options
         arguments = (*first, *options, captures, seqused_q, q_offset, chunk)
-        out, lse = _forward(attn, attn_on_device, keyset, arguments)
+        out, lse = results or _forward(attn, attn_on_device, keyset, arguments)
         ctx.save_for_backward(*tensors, out, lse, *captures)
         ctx.set_materialize_grads(False)
         return out, lse
@@ -88,7 +90,7 @@ class VarlenAttn(torch.autograd.Function):
         )  # fmt: skip
         dsink = None if sink is None else dsink
         of_options = (None,) * (2 + len(ctx.options))
-        return None, dq, dk, dv, None, None, None, dsink, *of_options, *dcaptures
+        return None, None, dq, dk, dv, None, None, None, dsink, *of_options, *dcaptures
 
 
 class _Derivative(torch.autograd.Function):
@@ -96,8 +98,8 @@ class _Derivative(torch.autograd.Function):
     that the operator reads, so that no derivative by any of it is taken for 0."""
 
     @staticmethod
-    def forward(ctx, op, kernel, keyset, arguments, *tensors):
-        results = _forward(op, kernel, keyset, arguments)
+    def forward(ctx, keyset, results, op, kernel, arguments, *tensors):
+        results = results or _forward(op, kernel, keyset, arguments)
         ctx.op, ctx.num_tensors = op, len(tensors)
         # What is saved says which of the arguments it is by its place among them.
         ctx.named = {
@@ -120,7 +122,7 @@ class _Derivative(torch.autograd.Function):
         names, needs = list(_name_leaves(named)), ctx.needs_input_grad[-ctx.num_tensors :]
         needed = {name for name, is_needed in zip(names, needs, strict=True) if is_needed}
         gradients = _PULL_BACK[ctx.op](named, needed, cotangents, tuple(saved))
-        return (None,) * 4 + tuple(gradients.get(name) for name in names)
+        return (None,) * 5 + tuple(gradients.get(name) for name in names)
 
 
 _TENSOR = object()
@@ -249,19 +251,34 @@ def _take_tangents(named):
     return _set_tangents(named, tangents, of_captures)
 
 
+def _record_dual(function, keyset, results, *arguments):
+    """Records a node of a function of operands with tangents, of which the results are known. Its
+    backward has to read the tangents, too, as others may be computed forward through it."""
+    results = tree_map_only(torch.Tensor, torch.Tensor.detach, results)
+    with forward_ad._set_fwd_grad_enabled(False):
+        return _apply(function, keyset, results, *arguments)
+
+
+def _pair(values, tangents):
+    """Values with their tangents."""
+    if isinstance(values, (list, tuple)):
+        return [_pair(*both) for both in zip(values, tangents, strict=True)]
+    return forward_ad.make_dual(values, tangents)
+
+
 def _push_forward(arguments):
-    """The results of attn with their tangents, where some operand has one; else None."""
+    """The results of attn and their tangents, where some operand has one; else None."""
     named = _take_tangents(name_arguments(attn, arguments))
     if named is None:
         return None
     if named["block_table"] is not None:
         refuse_gradient_of_pages()
     out, lse, tout, tlse = call(attn_jvp, named)
-    return forward_ad.make_dual(out, tout), forward_ad.make_dual(lse, tlse)
+    return (out, lse), (tout, tlse)
 
 
 def _push_gradients_forward(arguments):
-    """The results of attn_backward with their tangents; None if no operand has one. As second
+    """The results of attn_backward and their tangents; None if no operand has one. As second
     derivatives are symmetric, tangents of J^T y along t and ty are the gradients of J t for y,
     and J^T ty."""
     named = name_arguments(attn_backward, arguments)
@@ -281,14 +298,7 @@ def _push_gradients_forward(arguments):
         with_tangents |= {"dtout": named["dout"], "dtlse": named["dlse"]}
         tangents = call(attn_jvp_backward, with_tangents | {"dout": tdout, "dlse": tdlse})
 
-    def pair(x, tangent):
-        return forward_ad.make_dual(x, tangent)
-
-    *first, of_captures = map(
-        lambda x, t: [pair(*both) for both in zip(x, t)] if isinstance(x, list) else pair(x, t),
-        gradients, tangents,
-    )  # fmt: skip
-    return *first, of_captures
+    return gradients, tangents
 
 
 def refuse_gradient_of_pages():
@@ -303,13 +313,13 @@ def _attn_autograd(
     left=-1, right=-1, scale=None, score="", captures=None, seqused_q=None, q_offset=None,
     chunk=None, block_table=None,
 ):  # fmt: skip
+    arguments = (
+        q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, left, right, scale, score,
+        captures, seqused_q, q_offset, chunk, block_table,
+    )  # fmt: skip
+    results = tangents = None
     if forward_ad._current_level >= 0:
-        duals = _push_forward((
-            q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, left, right, scale, score,
-            captures, seqused_q, q_offset, chunk, block_table,
-        ))  # fmt: skip
-        if duals is not None:
-            return duals
+        results, tangents = _push_forward(arguments) or (None, None)
     if torch.is_grad_enabled() and (
         q.requires_grad
         or k.requires_grad
@@ -319,14 +329,15 @@ def _attn_autograd(
     ):
         if block_table is not None:
             refuse_gradient_of_pages()
-        return _apply(
-            VarlenAttn, keyset, q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, seqused_q,
-            q_offset, left, right, scale, score, chunk, *(captures or ()),
+        given = (
+            q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, seqused_q, q_offset, left, right,
+            scale, score, chunk, *(captures or ()),
         )  # fmt: skip
-    arguments = (
-        q, k, v, cu_seqlens_q, cu_seqlens_k, seqused_k, sink, left, right, scale, score,
-        captures, seqused_q, q_offset, chunk, block_table,
-    )  # fmt: skip
+        if results is None:
+            return _apply(VarlenAttn, keyset, None, *given)
+        results = _record_dual(VarlenAttn, keyset, results, *given)
+    if results is not None:
+        return tuple(_pair(results, tangents))
     return _below_autograd(attn, attn_on_device, keyset, arguments)
 
 
@@ -346,21 +357,26 @@ def _attn_out_autograd(keyset, *arguments):
 
 def _derivative_autograd(op, kernel, keyset, *arguments):
     """Of attn_backward, attn_jvp or attn_jvp_backward."""
+    results = tangents = None
     if forward_ad._current_level >= 0:
         if op is attn_backward:
-            duals = _push_gradients_forward(arguments)
-            if duals is not None:
-                return duals
+            results, tangents = _push_gradients_forward(arguments) or (None, None)
         else:
             _refuse_tangents(op, *arguments)
-    if not (torch.is_grad_enabled() and torch._C._any_requires_grad(*arguments)):
+    if torch.is_grad_enabled() and torch._C._any_requires_grad(*arguments):
+        tensors = [x for x in tree_leaves(arguments) if isinstance(x, torch.Tensor)]
+        given = op, kernel, arguments, *tensors
+        if results is None:
+            recorded = _apply(_Derivative, keyset, None, *given)
+        else:
+            recorded = _record_dual(_Derivative, keyset, results, *given)
+        if op is attn_jvp:
+            return recorded
+        dq, dk, dv, dsink, *of_captures = recorded
+        results = dq, dk, dv, dsink, of_captures
+    elif results is None:
         return _below_autograd(op, kernel, keyset, arguments)
-    tensors = [x for x in tree_leaves(arguments) if isinstance(x, torch.Tensor)]
-    results = _apply(_Derivative, op, kernel, keyset, arguments, *tensors)
-    if op is attn_jvp:
-        return results
-    dq, dk, dv, dsink, *of_captures = results
-    return dq, dk, dv, dsink, of_captures
+    return results if tangents is None else tuple(_pair(results, tangents))
 
 
 library.impl("attn", _attn_autograd, "Autograd", with_keyset=True)
