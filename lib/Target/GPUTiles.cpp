@@ -79,6 +79,14 @@ static constexpr GPURow tangentTable[] = {
 };
 static constexpr GPURow tangentTableF32[] = {{48, 2, {4, 64, 16, 2, 1}}};
 
+// Of quantised keys. The scales of a block take as many registers as its
+// columns of a score tile, and its rows others, on their way to shared memory.
+static constexpr GPURow attnTableQuantised[] = {
+    {64, 1, {4, 64, 48, 2, 2}},   {64, 2, {4, 64, 32, 2, 2}},
+    {128, 2, {4, 64, 32, 2, 2}},  {256, 2, {8, 128, 32, 2, 1}},
+    {256, 2, {8, 128, 16, 2, 1}}, {256, 2, {4, 64, 16, 2, 1}},
+};
+
 // A tile has its queries and their dout in shared memory.
 static constexpr GPURow dqTable[] = {
     {64, 2, {4, 64, 64, 2, 2}},  {128, 1, {4, 64, 32, 2, 2}},
@@ -124,6 +132,11 @@ static constexpr GPURow tangentTableWgmma[] = {
     {128, 0, {8, 128, 48, 3, 1, 1}}, {128, 1, {8, 128, 48, 2, 1}},
     {128, 2, {4, 64, 16, 2, 2}},
 };
+static constexpr GPURow attnTableQuantisedWgmma[] = {
+    {64, 2, {4, 64, 64, 2, 3}},
+    {128, 2, {4, 64, 48, 2, 2}},
+    {256, 2, {4, 64, 16, 2, 1}},
+};
 static constexpr GPURow dqTableWgmma[] = {
     {64, 2, {4, 64, 64, 2, 3}},
     {128, 2, {4, 64, 64, 2, 2}},
@@ -150,6 +163,8 @@ static llvm::ArrayRef<GPURow> getTable(const GPUTarget &gpu,
   case GPUTileOwner::Queries:
     if (needs.hasTangents)
       return choose(tangentTableF32, tangentTableWgmma, tangentTable);
+    if (needs.isQuantised)
+      return choose(attnTableF32, attnTableQuantisedWgmma, attnTableQuantised);
     return choose(attnTableF32, attnTableWgmma, attnTable);
   case GPUTileOwner::QueryGradients:
     return choose(dqTableF32, dqTableWgmma, dqTable);

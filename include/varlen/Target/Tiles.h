@@ -119,6 +119,8 @@ struct GPUTileNeeds {
   /// Whether tangents lie beside all rows in shared memory, and beside what is
   /// summed in registers.
   bool hasTangents = false;
+  /// Keys and values pass through registers, and each key has two scales there.
+  bool isQuantised = false;
 };
 
 /// Returns the bytes of shared memory that a CTA needs: for a tile and `stages`

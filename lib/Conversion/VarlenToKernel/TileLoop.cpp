@@ -8,6 +8,7 @@
 
 #include "TileLoopConverter.h"
 #include "varlen/Dialect/Varlen/IR/VarlenScore.h"
+#include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 #include "varlen/Dialect/Varlen/Utils/TableMemory.h"
 #include "varlen/Support/Body.h"
 
@@ -26,11 +27,20 @@ using namespace mlir::varlen;
 // What can be converted
 //===----------------------------------------------------------------------===//
 
-/// That rows of that type are on a GPU what they are in memory.
+/// Whether a read is of a number for each row: one of rows of one column is if
+/// rows are columns of its result.
+static bool isOfNumbers(ReadOp read) {
+  auto type = cast<RankedTensorType>(read.getResult(0).getType());
+  return !read.isOfVectors() || type.getDimSize(0) == 1;
+}
+
+/// That rows of that type are on a GPU what they are in memory, or have all of
+/// the numbers that quantised rows have there.
 static LogicalResult verifyElement(ReadOp read, Type element) {
   auto type = cast<RankedTensorType>(read.getResult(0).getType());
+  Type inMemory = cast<MemRefType>(read.getSource().getType()).getElementType();
   if (element.isF64() || type.getElementType() != element ||
-      cast<MemRefType>(read.getSource().getType()).getElementType() != element)
+      (inMemory != element && !isQuantisedElement(inMemory)))
     return read.emitOpError("expected rows of one element type, f16, bf16 or "
                             "f32, as they are in memory, got ")
            << read.getSource().getType() << " as " << type;
@@ -78,7 +88,7 @@ LogicalResult TileLoopConverter::verify() {
   if (blocks && failed(verifyBlocks()))
     return failure();
   for (ReadOp read : loop.getBody()->getOps<ReadOp>()) {
-    if (!read.isOfVectors())
+    if (isOfNumbers(read))
       continue;
     // Shared memory is read by steps.
     auto isInBlocks = [&](Operation *user) {
@@ -124,15 +134,14 @@ LogicalResult TileLoopConverter::verifyBlocks() {
              : !isPure(&op) && !isa<YieldOp, StepOpInterface>(op))
       return op.emitOpError("expected reads of the block and steps in a loop "
                             "over blocks on a GPU");
-    if (read && read.isOfVectors())
+    if (read && !isOfNumbers(read))
       blockReads.push_back(read);
   }
   if (blockReads.empty())
     return blocks.emitOpError("expected reads of the rows of a block, got "
                               "none");
-  element =
-      cast<FloatType>(cast<MemRefType>(blockReads.front().getSource().getType())
-                          .getElementType());
+  element = cast<FloatType>(
+      getElementTypeOrSelf(blockReads.front().getResult(0).getType()));
   return success();
 }
 
@@ -202,6 +211,31 @@ void TileLoopConverter::emitLoad(ReadOp read, kernel::RowsOperands rows) {
   auto load =
       kernel::LoadOp::create(b, read.getResultTypes(), memory, rows,
                              constant(type.getElementType(), otherwise));
+  map.map(read.getResults(), load.getResults());
+}
+
+void TileLoopConverter::emitScales(ReadOp read, const BlockRows &rows,
+                                   bool masked) {
+  Value memory = read.getSource();
+  bool isPaged = static_cast<bool>(batch.getBlockTable());
+  if (!isPaged) {
+    auto of = memref::ExtractStridedMetadataOp::create(b, memory);
+    SmallVector<OpFoldResult> sizes = of.getConstifiedMixedSizes(),
+                              strides = of.getConstifiedMixedStrides();
+    std::swap(sizes[0], sizes[1]);
+    std::swap(strides[0], strides[1]);
+    memory = memref::ReinterpretCastOp::create(
+        b, of.getBaseBuffer(), of.getConstifiedMixedOffset(), sizes, strides);
+  }
+  Value valid = masked ? index.sub(tile.sequence.kUsed, rows.first)
+                       : index.constant(blockSize);
+  Type type = getElementTypeOrSelf(memory.getType());
+  auto load =
+      kernel::LoadOp::create(b, read.getResultTypes(), memory,
+                             {rows.row, rows.head, rows.first,
+                              index.constant(1), valid, batch.getBlockTable()},
+                             constant(type, 0.0));
+  load.setOnePage(isBlockInPage(read));
   map.map(read.getResults(), load.getResults());
 }
 
@@ -367,10 +401,14 @@ Values TileLoopConverter::emitSeenStep(Value i, bool masked, bool hidesKeys,
 
 void TileLoopConverter::emitBlockLoads(Value i, bool masked) {
   for (ReadOp read : blocks.getBody()->getOps<ReadOp>()) {
-    if (read.isOfVectors())
+    if (!isOfNumbers(read))
       continue;
-    // Scratch has rows to read on in, whatever the sequence has.
     BlockRows rows = getBlockRows(i, masked);
+    if (read.isOfVectors()) {
+      emitScales(read, rows, masked);
+      continue;
+    }
+    // Scratch has rows to read on in, whatever the sequence has.
     emitLoad(read, {rows.row, rows.head, rows.first, index.constant(1),
                     index.constant(blockSize)});
   }

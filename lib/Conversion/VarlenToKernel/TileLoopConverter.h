@@ -244,6 +244,9 @@ private:
   }
   /// Loads rows, or numbers of them, from memory to registers.
   void emitLoad(ReadOp read, kernel::RowsOperands rows);
+  /// Loads the scales of quantised keys or values of a block; 0 behind the last
+  /// key in use.
+  void emitScales(ReadOp read, const BlockRows &rows, bool masked);
   Value emitStored(WriteOp write, unsigned number, Type to);
   void emitWrite(WriteOp write);
   /// Zeros in what a table has of all rows of the tile, by all threads.

@@ -165,7 +165,8 @@ GPUTileNeeds AttentionOpInterface::getGPUTileNeeds(GPUTileOwner owner) {
           getValueHeadDim(),
           bounds,
           getElementType().isF32(),
-          isTangent()};
+          isTangent(),
+          isQuantised()};
 }
 
 //===----------------------------------------------------------------------===//

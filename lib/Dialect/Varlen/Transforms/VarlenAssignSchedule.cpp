@@ -88,11 +88,6 @@ static bool assignForGPU(AttentionOpInterface op, const GPUTarget &gpu) {
         << gpu.name << " has no kernel for; a CPU target has";
     return false;
   }
-  if (op.isQuantised()) {
-    op->emitRemark("no tiles for quantised k and v, which ")
-        << gpu.name << " has no kernel for; a CPU target has";
-    return false;
-  }
   if (op.isTangent() && op.isGradient()) {
     op->emitRemark("no tiles for gradients of tangents, which ")
         << gpu.name << " has no kernel for; a CPU target has";
