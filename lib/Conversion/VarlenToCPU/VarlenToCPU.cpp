@@ -12,16 +12,15 @@
 #include "varlen/Conversion/Passes.h"
 #include "varlen/Dialect/Varlen/Transforms/Transforms.h"
 #include "varlen/Dialect/Varlen/Utils/TileLoops.h"
+#include "varlen/Support/MergeConstants.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
-#include "mlir/Transforms/FoldUtils.h"
 
 #include <limits>
 
@@ -222,30 +221,14 @@ LogicalResult BatchConverter::convert() {
   return success();
 }
 
-/// Leaves each constant of a function once, at its beginning. Constants in
-/// bodies of other operations than loops and branches, as of a score, are part
-/// of what these say.
-static void mergeConstants(FunctionOpInterface function) {
-  OperationFolder folder(function.getContext());
-  function.walk([&](Operation *op) {
-    Operation *parent = op->getParentOp();
-    if (!op->hasTrait<OpTrait::ConstantLike>() ||
-        !(parent == function || isa<scf::SCFDialect>(parent->getDialect())))
-      return;
-    if (op->use_empty())
-      op->erase();
-    else
-      folder.insertKnownConstant(op);
-  });
-}
-
 namespace {
 struct ConvertVarlenToCPU
     : varlen::impl::ConvertVarlenToCPUBase<ConvertVarlenToCPU> {
   void runOnOperation() override {
     SetVector<FunctionOpInterface> functions;
     getOperation()->walk([&](BatchOp batch) {
-      functions.insert(batch->getParentOfType<FunctionOpInterface>());
+      if (auto function = batch->getParentOfType<FunctionOpInterface>())
+        functions.insert(function);
     });
     FailureOr<unsigned> loops = convertTileLoops(
         getOperation(), [](const BatchLoops &found, OpBuilder &builder) {

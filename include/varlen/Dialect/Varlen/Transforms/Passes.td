@@ -192,6 +192,7 @@ def VarlenTileAttn : Pass<"varlen-tile-attn"> {
 
     Gradients have a loop before that leaves lse and delta of every row in scratch,
     and, with a sink, one over heads after. No element is added to by two tiles.
+    Each constant of a function with attention is there once, and each extent once in a block.
     `convert-varlen-to-cpu` makes parallel loops of these,
     `convert-varlen-to-kernel` kernels.
 
