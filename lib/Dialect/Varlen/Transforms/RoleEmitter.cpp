@@ -177,6 +177,9 @@ template <typename Step> Step RoleEmitter::addScore(Step step) {
   return step;
 }
 
+// For RoleEmitterGradients.cpp.
+template OnlineAttnJVPGradOp RoleEmitter::addScore(OnlineAttnJVPGradOp);
+
 OnlineAttnGradOp RoleEmitter::emitGradStep(const RoleShape &shape, Value q,
                                            Value k, Value v, Value dout,
                                            ValueRange statistic, Value queries,
