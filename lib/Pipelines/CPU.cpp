@@ -149,6 +149,7 @@ void varlen::buildVarlenAttnToLoops(OpPassManager &manager,
   manager.addPass(createVarlenTileAttn());
   manager.addPass(createVarlenSplitKV());
   manager.addPass(createConvertVarlenToCPU());
+  manager.addPass(createVarlenExpandRows());
   manager.addPass(createVarlenOnlineSoftmax());
   manager.addPass(createVarlenChooseCopies());
   manager.addPass(createVarlenExpandTableSums());

@@ -10,11 +10,9 @@
 // CHECK: %[[ITEMS:.*]], %{{.*}}, %{{.*}}, %[[SLOTS:.*]] = varlen.split_tiles %{{.*}} group %c2 kv_block 32 few 4 parts(16, 8)
 // CHECK: %[[LEFT:.*]] = memref.alloc(%[[SLOTS]]) {alignment = 64 : i64} : memref<?x4x24xf32>
 // CHECK: scf.forall
-// CHECK: memref.load %[[ITEMS]][%{{.*}}, %c10]
-// CHECK: %[[IS_MERGE:.*]] = arith.cmpi eq, %{{.*}}, %c2
-// CHECK: %[[FEW64:.*]] = memref.load %[[ITEMS]][%{{.*}}, %c11]
-// CHECK: %[[FEW_INDEX:.*]] = arith.index_cast %[[FEW64]]
-// CHECK: %[[FEW:.*]] = arith.cmpi sgt, %[[FEW_INDEX]], %c0
+// CHECK: %[[ITEM:.*]]:13 = varlen.read_work %[[ITEMS]]
+// CHECK: %[[IS_MERGE:.*]] = arith.cmpi eq, %[[ITEM]]#10, %c2
+// CHECK: %[[FEW:.*]] = arith.cmpi sgt, %[[ITEM]]#11, %c0
 // CHECK: scf.if %[[FEW]] {
 // CHECK: %[[QS:.*]] = memref.alloc() {alignment = 64 : i64} : memref<1x4x16xf32>
 // CHECK: %[[LO:.*]] = memref.alloc() {alignment = 64 : i64} : memref<4x1xi32>
@@ -26,9 +24,7 @@
 // The queries and the keys that each sees.
 // CHECK: %[[Q0:.*]] = memref.subview %[[QS]][0, 0, 0] [1, 4, 16]
 // CHECK: %[[QUSED:.*]] = memref.subview %[[Q0]][0, 0] [%{{.*}}, 16]
-// CHECK: %[[QTOKEN:.*]] = memref.subview %[[Q]]
-// CHECK: %[[QPART:.*]] = memref.subview %[[QUSED]]
-// CHECK: linalg.copy ins(%[[QTOKEN]] {{.*}} outs(%[[QPART]]
+// CHECK: varlen.read_rows %[[Q]] rows(%[[ITEM]]#0, %[[ITEM]]#3, %[[ITEM]]#1, %c2) valid(%{{.*}}) to %{{.*}} as rows
 // CHECK: memref.store %{{.*}}, %[[LO]]
 // CHECK: memref.store %{{.*}}, %[[HI]]
 // Parts of the keys, each with a state of its own.
@@ -50,10 +46,8 @@
 // as tensors.
 // CHECK: %[[BEGIN:.*]] = bufferization.to_tensor %[[ACC]] restrict
 // CHECK: %[[LAST:.*]]:3 = scf.for %[[K0:.*]] = %{{.*}} to %{{.*}} step %c32 iter_args(%[[SO_FAR:[^ ]*]] = %[[BEGIN]],
-// CHECK: %[[NEXTK:.*]] = memref.subview %[[K]]
-// CHECK: memref.prefetch %[[NEXTK]]
-// CHECK: %[[NEXTV:.*]] = memref.subview %[[V]]
-// CHECK: memref.prefetch %[[NEXTV]]
+// CHECK: varlen.prefetch_rows %[[K]]
+// CHECK: varlen.prefetch_rows %[[V]]
 // CHECK: %[[COUNT:.*]] = arith.minsi %{{.*}}, %c32
 // CHECK: %[[USED:.*]] = tensor.extract_slice %[[SO_FAR]][0, 0] [%{{.*}}, 24] [1, 1]
 // CHECK: memref.subview %[[K]][%{{.*}}, %{{.*}}, 0] [%[[COUNT]], 1, 16] [1, 1, 1] : memref<?x2x16xf32> to memref<?x16xf32, strided<[32, 1], offset: ?>>
@@ -65,11 +59,10 @@
 // CHECK: arith.cmpi sgt, %[[PART]], %c0
 // CHECK: varlen.online_merge qk
 // CHECK: varlen.online_finish qk %{{.*}}, %{{.*}}, %{{.*}} scale 2.500000e-01 : tensor<?x24xf32>, tensor<?x1xf32>
-// CHECK: %[[OUTROWS:.*]] = memref.subview %[[OUT]]
-// CHECK: linalg.copy ins({{.*}} outs(%[[OUTROWS]]
+// CHECK: varlen.write_rows %{{.*}} to %[[OUT]]
 // CHECK: memref.store %{{.*}}, %[[LSE]]
 // CHECK: }
-// CHECK: %[[MANY:.*]] = arith.cmpi sle, %[[FEW_INDEX]], %c0
+// CHECK: %[[MANY:.*]] = arith.cmpi sle, %[[ITEM]]#11, %c0
 // CHECK: scf.if %[[MANY]] {
 // CHECK: varlen.online_attn kq
 // CHECK: } {varlen.schedule = #varlen.cpu_schedule<lanes = 8,
@@ -89,7 +82,7 @@ func.func @grouped(%q: memref<?x4x16xf32>, %k: memref<?x2x16xf32>, %v: memref<?x
 // CHECK: memref.store %[[S]], %{{.*}} : memref<4x1xf32>
 // CHECK: varlen.online_attn qk ins({{.*}} : tensor<?x8xf16>, tensor<?x8xf16>, tensor<?x8xf16>)
 // CHECK: varlen.online_finish qk %{{.*}}, %{{.*}}, %{{.*}} sink(%{{.*}} : tensor<?x1xf32>) scale 1.000000e+00 rounded
-// CHECK: linalg.copy ins(%{{.*}} : memref<?x8xf32, {{.*}}>) outs(%{{.*}} : memref<?x8xf16,
+// CHECK: varlen.write_rows {{.*}} : memref<4x8xf32> to memref<?x2x8xf16>
 // CHECK: varlen.online_attn kq ins({{.*}} : tensor<8x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>)
 func.func @narrow(%q: memref<?x2x8xf16>, %k: memref<?x1x8xf16>, %v: memref<?x1x8xf16>, %cu: memref<?xi32>, %sink: memref<2xf32>, %out: memref<?x2x8xf16>, %lse: memref<2x?xf32>) {
   varlen.attn %q, %k, %v, %cu, %cu sink(%sink) outs(%out, %lse) {scale = 1.0 : f32, varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 1, kv_block = 16, kv = copy>} : (memref<?x2x8xf16>, memref<?x1x8xf16>, memref<?x1x8xf16>, memref<?xi32>, memref<?xi32>, memref<2xf32>, memref<?x2x8xf16>, memref<2x?xf32>) -> ()

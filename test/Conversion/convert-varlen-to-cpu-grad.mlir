@@ -35,10 +35,8 @@
 // A list whose rows are keys.
 // CHECK: varlen.work_tiles %[[CUK]], %[[CUQ]] {{.*}} heads(%{{.*}}, %c1) mask <full>
 // CHECK: scf.forall
-// CHECK: %[[UNSEENDK:.*]] = memref.subview %[[DK]]
-// CHECK: linalg.fill {{.*}} outs(%[[UNSEENDK]]
-// CHECK: %[[UNSEENDV:.*]] = memref.subview %[[DV]]
-// CHECK: linalg.fill {{.*}} outs(%[[UNSEENDV]]
+// CHECK: varlen.fill_rows %[[DK]] {{.*}} with 0.000000e+00
+// CHECK: varlen.fill_rows %[[DV]] {{.*}} with 0.000000e+00
 // One item for each sequence and kv head; dq has as many rows as the longest,
 // queries and cotangents as many panels, in columns and in rows.
 // CHECK: %[[ITEMS:.*]] = varlen.work_tiles %[[CUQ]], %[[CUK]] {{.*}} block_m 9223372036854775807
@@ -69,36 +67,27 @@
 // CHECK: memref.alloc() {alignment = 64 : i64} : memref<1x32x16xf32>
 // CHECK: %[[QC:.*]] = arith.select %[[WHOLE]], %[[OWNQC]], %[[SHAREDQC]]
 // CHECK: %[[QR:.*]] = arith.select %[[WHOLE]], %[[OWNQR]], %[[SHAREDQR]]
-// Every panel is packed once. The columns of q past its head_dim are zeros.
+// Every panel is packed once, in both orders.
 // CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c16
+// CHECK: %[[COLUMNS0:.*]] = memref.subview %[[QC]]
 // CHECK: %[[ROWS0:.*]] = memref.subview %[[QR]]
-// CHECK: %[[TOKEN:.*]] = memref.subview %[[Q]]
-// CHECK: linalg.copy ins(%[[TOKEN]]
-// CHECK: %[[PAST:.*]] = memref.subview %[[ROWS0]][0, 12] [%{{.*}}, 4]
-// CHECK: linalg.fill {{.*}} outs(%[[PAST]]
-// CHECK: memref.subview %[[QC]]
-// CHECK: linalg.transpose
+// CHECK: varlen.read_rows %[[Q]] {{.*}} to %[[COLUMNS0]] as columns, %[[ROWS0]] as rows
 // kv blocks, then panels of the queries that see them. dq goes from block to block, all
 // three go from panel to panel.
 // CHECK: %[[SUMS:.*]] = bufferization.to_tensor %{{.*}} restrict writable : memref<?x16xf32>
 // CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c1 iter_args(%{{.*}} = %[[SUMS]]) -> (tensor<?x16xf32>) {
-// CHECK: %[[KROWS:.*]] = memref.subview %[[K]]
-// CHECK: linalg.copy ins(%[[KROWS]]
-// CHECK: %[[VROWS:.*]] = memref.subview %[[V]]
-// CHECK: linalg.copy ins(%[[VROWS]]
+// CHECK: varlen.read_rows %[[K]]
+// CHECK: varlen.read_rows %[[V]]
 // CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c16 iter_args(%{{.*}}) -> (tensor<?x16xf32>, tensor<32x16xf32>, tensor<32x8xf32>)
 // CHECK-COUNT-3: tensor.extract_slice
 // CHECK: varlen.online_attn_grad kq natural ins({{.*}} : tensor<16x16xf32>, tensor<?x16xf32>, tensor<?x8xf32>, tensor<16x8xf32>, tensor<1x16xf32>, tensor<1x16xf32>) limits({{.*}}) seen({{.*}}) dq({{.*}} : tensor<16x16xf32>) dk({{.*}} : tensor<?x16xf32>) dv({{.*}} : tensor<?x8xf32>) scale
 // CHECK-COUNT-3: tensor.insert_slice
 // CHECK-COUNT-2: bufferization.materialize_in_destination
 // CHECK-NOT: varlen.online_attn_grad
-// CHECK: %[[TODK:.*]] = memref.subview %[[DK]]
-// CHECK: linalg.generic {{.*}} outs(%[[TODK]]
-// CHECK: %[[TODV:.*]] = memref.subview %[[DV]]
-// CHECK: linalg.copy {{.*}} outs(%[[TODV]]
+// CHECK: varlen.write_rows %{{.*}} to %[[DK]] {{.*}} times
+// CHECK: varlen.write_rows %{{.*}} to %[[DV]] rows(%{{.*}}) valid(%{{.*}}) :
 // CHECK: bufferization.materialize_in_destination
-// CHECK: %[[TODQ:.*]] = memref.subview %[[DQ]]
-// CHECK: linalg.generic {{.*}} outs(%[[TODQ]]
+// CHECK: varlen.write_rows %{{.*}} to %[[DQ]] {{.*}} times
 // CHECK: varlen.schedule = #varlen.cpu_schedule
 // No row is summed if bad cu_seqlens gave no tiles.
 // CHECK: %[[RIGHT:.*]] = arith.select %{{.*}}, %c0, %c4
@@ -123,7 +112,7 @@ func.func @causal(%dout: memref<?x4x8xf32>, %q: memref<?x4x12xf32>, %k: memref<?
 // CHECK-DAG: varlen.to_tile %{{.*}} as column_pairs, %{{.*}} as row_pairs : memref<8x32xbf16, {{.*}}>, memref<8x32xbf16, {{.*}}> to tensor<16x16xbf16>
 // CHECK-DAG: varlen.to_tile %{{.*}} as rows, %{{.*}} as row_pairs : memref<?x16xbf16, {{.*}}>, memref<?x32xbf16, {{.*}}> to tensor<?x16xbf16>
 // CHECK: varlen.online_attn_grad kq ins({{.*}} : tensor<16x16xbf16>, tensor<?x16xbf16>, tensor<?x16xbf16>, tensor<16x16xbf16>
-// CHECK: arith.truncf
+// CHECK: varlen.write_rows {{.*}} : memref<?x16xf32, {{.*}}> to memref<?x1x16xbf16>
 func.func @pairs(%dout: memref<?x1x16xbf16>, %q: memref<?x1x16xbf16>, %k: memref<?x1x16xbf16>, %v: memref<?x1x16xbf16>, %out: memref<?x1x16xbf16>, %lse: memref<1x?xf32>, %cu: memref<?xi32>, %dq: memref<?x1x16xbf16>, %dk: memref<?x1x16xbf16>, %dv: memref<?x1x16xbf16>) {
   varlen.attn_grad %dout, %q, %k, %v, %out, %lse, %cu, %cu outs(%dq, %dk, %dv) {varlen.schedule = #varlen.cpu_schedule<lanes = 16, vectors = 1, rows = 8, panels = 1, kv_block = 32, kv = pairs>} : (memref<?x1x16xbf16>, memref<?x1x16xbf16>, memref<?x1x16xbf16>, memref<?x1x16xbf16>, memref<?x1x16xbf16>, memref<1x?xf32>, memref<?xi32>, memref<?xi32>, memref<?x1x16xbf16>, memref<?x1x16xbf16>, memref<?x1x16xbf16>) -> ()
   return
@@ -206,12 +195,9 @@ func.func @head_sums(%rows: memref<4x?x8xf32>, %table: memref<4x8xf32>, %dsink: 
 // CHECK-SAME: %{{[a-z0-9]*}}: memref<?x1x8xf32>, %[[DK:[a-z0-9]*]]: memref<?x1x8xf32>, %[[DV:[a-z0-9]*]]: memref<?x1x8xf32>, %[[TWICE:[a-z0-9]*]]: memref<?x1x8xf32>
 // Keys that no query sees.
 // CHECK: scf.forall
-// CHECK: %[[UNSEENDV:.*]] = memref.subview %[[DV]]
-// CHECK: linalg.fill {{.*}} outs(%[[UNSEENDV]]
-// CHECK: %[[UNSEENDK:.*]] = memref.subview %[[DK]]
-// CHECK: linalg.fill {{.*}} outs(%[[UNSEENDK]]
-// CHECK: %[[UNSEENTWICE:.*]] = memref.subview %[[TWICE]]
-// CHECK: linalg.fill {{.*}} outs(%[[UNSEENTWICE]]
+// CHECK: varlen.fill_rows %[[DV]]
+// CHECK: varlen.fill_rows %[[DK]]
+// CHECK: varlen.fill_rows %[[TWICE]]
 // CHECK: scf.forall
 // CHECK: memref.alloc() {alignment = 64 : i64} : memref<1x16x8xf32>
 // CHECK: memref.alloc() {alignment = 64 : i64} : memref<1x16x8xf32>
@@ -220,13 +206,9 @@ func.func @head_sums(%rows: memref<4x?x8xf32>, %table: memref<4x8xf32>, %dsink: 
 // CHECK: varlen.online_attn_grad kq {{.*}} seen({{.*}}) dk({{.*}} : tensor<?x8xf32>) dv({{.*}} : tensor<?x8xf32>) scale
 // CHECK-COUNT-2: tensor.insert_slice
 // CHECK-COUNT-2: bufferization.materialize_in_destination
-// CHECK: %[[TODV:.*]] = memref.subview %[[DV]]
-// CHECK: linalg.copy {{.*}} outs(%[[TODV]]
-// CHECK: %[[TODK:.*]] = memref.subview %[[DK]]
-// CHECK: linalg.copy {{.*}} outs(%[[TODK]]
-// CHECK: %[[TOTWICE:.*]] = memref.subview %[[TWICE]]
-// CHECK: linalg.generic {{.*}} outs(%[[TOTWICE]]
-// CHECK: arith.mulf
+// CHECK: varlen.write_rows %{{.*}} to %[[DV]] rows(%{{.*}}) valid(%{{.*}}) :
+// CHECK: varlen.write_rows %{{.*}} to %[[DK]] rows(%{{.*}}) valid(%{{.*}}) :
+// CHECK: varlen.write_rows %{{.*}} to %[[TWICE]] {{.*}} times
 func.func @keys(%q: memref<?x2x8xf32>, %k: memref<?x1x8xf32>, %dk: memref<?x1x8xf32>, %dv: memref<?x1x8xf32>, %twice: memref<?x1x8xf32>, %cu: memref<?xi32>, %n: index) {
   %zero = arith.constant 0.0 : f32
   %c1 = arith.constant 1 : index

@@ -7,19 +7,18 @@
 // CHECK-DAG: %[[PAGES:.*]] = memref.dim %[[K]], %c0
 // CHECK-DAG: %[[WIDTH:.*]] = memref.dim %[[TABLE]], %c1
 // CHECK: varlen.work_tiles %{{.*}} seqused_k(%[[USED]]) block_table(%[[TABLE]], %[[PAGES]], %c32)
-// CHECK: %[[ROW:.*]] = memref.load %{{.*}}[%{{.*}}, %c4]
-// CHECK: %[[SEQUENCE:.*]] = arith.index_cast %[[ROW]]
+// CHECK: %[[ITEM:.*]]:13 = varlen.read_work
 // Few queries.
 // CHECK: scf.for %[[K0:[^ ]*]] = %{{.*}} to %{{.*}} step %c16
-// CHECK: %[[LAST:.*]] = arith.subi %[[WIDTH]], %c1
-// CHECK: %[[LASTPAGE:.*]] = arith.subi %[[PAGES]], %c1
-// CHECK: memref.prefetch
-// CHECK: memref.prefetch
+// CHECK: varlen.prefetch_rows %[[K]] rows(%[[ITEM]]#4, %[[ITEM]]#3, %{{.*}}, %c1) valid(%{{.*}}) pages(%[[TABLE]] : memref<?x?xi32>) {one_page}
+// CHECK: varlen.prefetch_rows %[[V]] {{.*}} {one_page}
 // CHECK: %[[SLOT:.*]] = arith.divui %[[K0]], %c32
+// CHECK: %[[LAST:.*]] = arith.subi %[[WIDTH]], %c1
 // CHECK: %[[COLUMN:.*]] = arith.minsi %[[SLOT]], %[[LAST]]
-// CHECK: %[[ENTRY:.*]] = memref.load %[[TABLE]][%[[SEQUENCE]], %[[COLUMN]]]
+// CHECK: %[[ENTRY:.*]] = memref.load %[[TABLE]][%[[ITEM]]#4, %[[COLUMN]]]
 // CHECK: %[[INDEX:.*]] = arith.index_cast %[[ENTRY]] : i32 to index
 // CHECK: %[[POSITIVE:.*]] = arith.maxsi %[[INDEX]], %c0
+// CHECK: %[[LASTPAGE:.*]] = arith.subi %[[PAGES]], %c1
 // CHECK: %[[PAGE:.*]] = arith.minsi %[[POSITIVE]], %[[LASTPAGE]]
 // CHECK: %[[KPAGE:.*]] = memref.subview %[[K]][%[[PAGE]], 0, 0, 0] [1, 32, 2, 16]
 // CHECK: %[[FIRST:.*]] = arith.remui %[[K0]], %c32
@@ -38,25 +37,15 @@ func.func @blocks_in_pages(
 
 // -----
 
-// Blocks of 16 keys in pages of 6 are copied page by page. Pairs of rows may be in
-// different pages: they are made of a copy of rows.
+// Blocks of 16 keys in pages of 6 are copied in either orientation.
 // CHECK-LABEL: func.func @pages_in_blocks
 // CHECK-SAME: %[[K:[^:]*]]: memref<?x6x2x16xbf16>, %[[V:[^:]*]]: memref<?x6x2x24xbf16>
 // CHECK: scf.for %[[K0:[^ ]*]] = %{{.*}} to %{{.*}} step %c16
-// CHECK: %[[BEGIN:.*]] = arith.divui %[[K0]], %c6
-// CHECK: %[[END:.*]] = arith.divui %{{.*}}, %c6
-// CHECK: scf.for %[[SLOT:.*]] = %[[BEGIN]] to %[[END]] step %c1
-// CHECK: %[[KPAGE:.*]] = memref.subview %[[K]]
-// CHECK: %[[KROWS:.*]] = memref.subview %[[KPAGE]]
-// CHECK: linalg.copy ins(%[[KROWS]]
-// CHECK: scf.for
-// CHECK: %[[VPAGE:.*]] = memref.subview %[[V]]
-// CHECK: linalg.copy
+// CHECK: varlen.read_rows %[[K]] rows(%{{.*}}, %{{.*}}, %[[K0]], %c1) valid(%{{.*}}) pages(%{{.*}} : memref<?x?xi32>) to %{{.*}} as rows :
+// CHECK: varlen.read_rows %[[V]] {{.*}} as rows :
 // CHECK: varlen.online_attn qk
-// CHECK: %[[COPY:.*]] = memref.alloc() {alignment = 64 : i64} : memref<16x24xbf16>
-// CHECK: linalg.copy
-// CHECK: linalg.transpose
-// CHECK-SAME: permutation = [0, 2, 1]
+// CHECK: varlen.read_rows %[[V]] {{.*}} as row_pairs :
+// CHECK: varlen.read_rows %[[K]] {{.*}} as rows :
 // CHECK: varlen.online_attn kq
 func.func @pages_in_blocks(
     %q: memref<?x4x16xbf16>, %k: memref<?x6x2x16xbf16>, %v: memref<?x6x2x24xbf16>,

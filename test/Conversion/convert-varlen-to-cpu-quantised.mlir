@@ -6,15 +6,13 @@
 // CHECK-SAME: %[[Q:[^:]*]]: memref<?x4x16xf32>, %[[K:[^:]*]]: memref<?x2x16xi8>, %[[V:[^:]*]]: memref<?x2x24xi8>
 // CHECK-DAG: %[[KSCALE:.*]] = memref.reinterpret_cast {{.*}} memref<?x2x1xf32
 // CHECK: %[[NUMBERS:.*]] = memref.alloc() {alignment = 64 : i64} : memref<16x1xf32>
-// CHECK: %[[FROM:.*]] = memref.subview %[[KSCALE]]
-// CHECK: linalg.copy ins(%[[FROM]]
-// CHECK: memref.prefetch
+// CHECK: varlen.read_rows %{{.*}} : memref<?x2x1xf32,
+// CHECK: varlen.prefetch_rows %[[K]]
 // CHECK: bufferization.to_tensor %{{.*}} restrict : {{.*}} to tensor<1x?xf32>
 // CHECK: %[[KROWS:.*]] = memref.subview %[[K]]
 // CHECK: bufferization.to_tensor %[[KROWS]] restrict {{.*}} to tensor<?x16xi8>
 // CHECK: varlen.online_attn qk ins(%{{.*}} : tensor<?x16xf32>, tensor<?x16xi8>, tensor<?x24xi8>) k_scale(%{{.*}} : tensor<1x?xf32>)
-// CHECK: %[[PANEL:.*]] = memref.subview %[[K]]
-// CHECK: linalg.copy ins(%[[PANEL]] : {{.*}}xi8, {{.*}}) outs(%{{.*}} : {{.*}}xf32
+// CHECK: varlen.read_rows %[[K]] {{.*}} : memref<?x2x16xi8> to memref<?x16xf32,
 // CHECK: varlen.online_attn kq ins(%{{.*}} : tensor<8x16xf32>, tensor<?x16xf32>, tensor<?x24xf32>) k_scale(%{{.*}} : tensor<?x1xf32>)
 func.func @quantised(%q: memref<?x4x16xf32>, %k: memref<?x2x16xi8>, %v: memref<?x2x24xi8>,
                      %cu: memref<?xi32>, %scale: memref<?x2xf32>, %out: memref<?x4x24xf32>,

@@ -25,15 +25,9 @@
 // CHECK: %[[ENDING:.*]] = arith.select %[[IS_FIRST]], %[[MERGES]], %[[N]]
 // CHECK: %[[COUNT:.*]] = arith.subi %[[ENDING]], %[[BEGIN]]
 // CHECK: scf.forall (%{{.*}}) in (%[[COUNT]]) {
-// CHECK: %[[KB:.*]] = memref.load %[[ITEMS]][%[[I:.*]], %c8]
-// CHECK: %[[KE:.*]] = memref.load %[[ITEMS]][%[[I]], %c9]
-// CHECK: %[[KEND:.*]] = arith.index_cast %[[KE]]
-// CHECK: %[[KIND64:.*]] = memref.load %[[ITEMS]][%[[I]], %c10]
-// CHECK: %[[KIND:.*]] = arith.index_cast %[[KIND64]]
-// CHECK: %[[IS_PART:.*]] = arith.cmpi eq, %[[KIND]], %c1
-// CHECK: %[[IS_MERGE:.*]] = arith.cmpi eq, %[[KIND]], %c2
-// CHECK: %[[SLOT64:.*]] = memref.load %[[ITEMS]][%[[I]], %c12]
-// CHECK: %[[SLOT:.*]] = arith.index_cast %[[SLOT64]]
+// CHECK: %[[ITEM:.*]]:13 = varlen.read_work %[[ITEMS]][%{{.*}}] : memref<?x13xi64>
+// CHECK: %[[IS_PART:.*]] = arith.cmpi eq, %[[ITEM]]#10, %c1
+// CHECK: %[[IS_MERGE:.*]] = arith.cmpi eq, %[[ITEM]]#10, %c2
 // The state of all parts of the keys and that of one.
 // CHECK: %[[STATES:.*]] = memref.alloc() {alignment = 64 : i64} : memref<2x48x16xf32>
 // CHECK: %[[MS:.*]] = memref.alloc() {alignment = 64 : i64} : memref<2x2x16xf32>
@@ -47,19 +41,10 @@
 // Few queries have a form of their own, which is a test of its own.
 // CHECK: varlen.online_finish qk
 // CHECK: %[[END:.*]] = memref.subview %[[STATES]][0, 0, 0] [1, 48, 16]
-// Two panels at most. Rows are copied token by token, those of two heads at once,
-// and end with zeros; a vector of queries becomes columns.
+// Two panels at most, of which the queries become columns.
 // CHECK: scf.for %[[PANEL0:[^ ]*]] = %c0 to %{{.*}} step %c1
 // CHECK: %[[QP:.*]] = memref.subview %[[QT]][%[[PANEL0]], 0, 0] [1, 16, 16]
-// CHECK: %[[QROWS:.*]] = memref.alloc() {alignment = 64 : i64} : memref<8x16xf32>
-// CHECK: scf.for %[[COLUMN:[^ ]*]] = %c0 to %{{.*}} step %c8
-// CHECK: scf.for
-// CHECK: %[[QTOKEN:.*]] = memref.subview %[[Q]][%{{.*}}, %{{.*}}, 0] [1, %[[MEMBERS:[^ ]*]], 16] [1, 1, 1]
-// CHECK: %[[QPART:.*]] = memref.subview %[[QROWS]][%{{.*}}, 0] [%[[MEMBERS]], 16]
-// CHECK: linalg.copy ins(%[[QTOKEN]] {{.*}} outs(%[[QPART]]
-// CHECK: linalg.fill
-// CHECK: %[[QCOLUMNS:.*]] = memref.subview %[[QP]][0, %[[COLUMN]]] [16, 8]
-// CHECK: linalg.transpose ins(%[[QROWS]] {{.*}} outs(%[[QCOLUMNS]] {{.*}} permutation = [1, 0]
+// CHECK: varlen.read_rows %[[Q]] rows(%[[ITEM]]#0, %[[ITEM]]#3, %{{.*}}, %c2) valid(%{{.*}}) to %[[QP]] as columns : memref<?x4x16xf32> to memref<16x16xf32,
 // The keys that each query sees; vectors without a query see none.
 // CHECK: memref.store %{{.*}}, %[[LO]]
 // CHECK: memref.store %{{.*}}, %[[HI]]
@@ -74,7 +59,7 @@
 // CHECK: %[[M:.*]] = memref.subview %[[MS]][%[[OWN]], 0, 0] [1, 2, 16]
 // CHECK: %[[L:.*]] = memref.subview %[[LS]][%[[OWN]], 0, 0] [1, 2, 16]
 // CHECK: scf.if %[[IS_MERGE]] {
-// CHECK: %[[LEFT_SLOT:.*]] = arith.addi %[[SLOT]], %[[PART]]
+// CHECK: %[[LEFT_SLOT:.*]] = arith.addi %[[ITEM]]#12, %[[PART]]
 // CHECK: %[[LEFT_ACC:.*]] = memref.subview %[[PARTACC]][%[[LEFT_SLOT]], 0, 0] [1, 48, 16]
 // CHECK: %[[FROM:.*]] = memref.subview %[[LEFT_ACC]]
 // CHECK: %[[TO:.*]] = memref.subview %[[ACC]]
@@ -102,25 +87,17 @@
 // CHECK: scf.if %{{.*}} -> (memref<?x16xf32, strided<[?, 1], offset: ?>>, memref<?x24xf32, strided<[?, 1], offset: ?>>)
 // CHECK: memref.subview %[[K]]
 // CHECK: } else {
-// CHECK: %[[KROWS:.*]] = memref.subview %[[K]]
-// CHECK: linalg.copy ins(%[[KROWS]]
-// CHECK: linalg.fill
-// CHECK: %[[VROWS:.*]] = memref.subview %[[V]]
-// CHECK: linalg.copy ins(%[[VROWS]]
-// CHECK: linalg.fill
+// CHECK: %[[KROWS:.*]] = memref.subview %{{.*}}[0, 0] [%[[PADDED:[^,]*]], 16]
+// CHECK: varlen.read_rows %[[K]] rows(%[[ITEM]]#4, %[[ITEM]]#3, %[[K0]], %c1) valid(%{{.*}}) to %[[KROWS]] as rows
+// CHECK: %[[VROWS:.*]] = memref.subview %{{.*}}[0, 0] [%[[PADDED]], 24]
+// CHECK: varlen.read_rows %[[V]] {{.*}} to %[[VROWS]] as rows
 // CHECK: scf.yield
-// One panel asks for the next block: of each row every cache line.
+// One panel asks for the next block.
 // CHECK: scf.if %[[PANEL]] {
-// CHECK: %[[REST:.*]] = arith.subi %[[KEND]], %[[NEXT]]
-// CHECK: %[[FEWER:.*]] = arith.minsi %[[REST]], %c32
-// CHECK: %[[KEYS:.*]] = arith.maxsi %[[FEWER]], %c0
-// CHECK: %[[NEXTK:.*]] = memref.subview %[[K]][%{{.*}}, %{{.*}}, 0] [%[[KEYS]], 1, 16]
-// CHECK: scf.for %{{.*}} = %c0 to %[[KEYS]] step %c1
-// CHECK: memref.prefetch %[[NEXTK]][%{{.*}}, %c0], read, locality<2>, data
-// CHECK-NOT: memref.prefetch %[[NEXTK]]
-// CHECK: %[[NEXTV:.*]] = memref.subview %[[V]][%{{.*}}, %{{.*}}, 0] [%{{.*}}, 1, 24]
-// CHECK: memref.prefetch %[[NEXTV]][%{{.*}}, %c0], read, locality<2>, data
-// CHECK: memref.prefetch %[[NEXTV]][%{{.*}}, %c16], read, locality<2>, data
+// CHECK: %[[REST:.*]] = arith.subi %[[ITEM]]#9, %[[NEXT]]
+// CHECK: %[[KEYS:.*]] = arith.minsi %[[REST]], %c32
+// CHECK: varlen.prefetch_rows %[[K]] rows(%[[ITEM]]#4, %[[ITEM]]#3, %[[NEXT]], %c1) valid(%[[KEYS]])
+// CHECK: varlen.prefetch_rows %[[V]]
 // CHECK: %[[OF_PANELS:.*]]:3 = scf.for %{{.*}} = %c0 to %{{.*}} step %c1 iter_args(%[[ALL:[^ ]*]] = %[[SO_FAR]],
 // A step, with the keys that all queries see. Vectors without a query see none.
 // CHECK: %[[FULL:.*]] = arith.cmpi sgt, %{{.*}}, %c8
@@ -136,7 +113,7 @@
 // CHECK: varlen.online_merge kq
 // The state of a part is left for the item that merges.
 // CHECK: scf.if %[[IS_PART]] {
-// CHECK: %[[PART_ACC:.*]] = memref.subview %[[PARTACC]][%[[SLOT]], 0, 0] [1, 48, 16]
+// CHECK: %[[PART_ACC:.*]] = memref.subview %[[PARTACC]][%[[ITEM]]#12, 0, 0] [1, 48, 16]
 // CHECK: %[[LEFT:.*]] = memref.subview %[[END]]
 // CHECK: %[[KEPT:.*]] = memref.subview %[[PART_ACC]]
 // CHECK: linalg.copy ins(%[[LEFT]] {{.*}} outs(%[[KEPT]]
@@ -148,13 +125,11 @@
 // CHECK: %[[ACCT:.*]] = bufferization.to_tensor %[[ACCS]] restrict
 // CHECK: %[[O:.*]], %[[E:.*]] = varlen.online_finish kq %[[ACCT]], %{{.*}}, %{{.*}} scale 2.500000e-01 : tensor<24x8xf32>, tensor<1x8xf32>
 // CHECK: bufferization.materialize_in_destination %[[O]] in restrict writable %[[OROWS]] : (tensor<8x24xf32>,
-// CHECK: %[[OTOKEN:.*]] = memref.subview %[[OUT]]
-// CHECK: linalg.copy ins({{.*}}) outs(%[[OTOKEN]]
+// CHECK: varlen.write_rows %[[OROWS]] to %[[OUT]] rows(%[[ITEM]]#0, %[[ITEM]]#3, %{{.*}}, %c2)
 // CHECK: %[[X:.*]] = tensor.extract %[[E]][%c0, %{{.*}}]
 // CHECK: memref.store %[[X]], %[[LSE]]
 // CHECK: } else {
-// CHECK: %[[UNUSED:.*]] = memref.subview %[[OUT]]
-// CHECK: linalg.fill ins(%cst{{.*}} outs(%[[UNUSED]]
+// CHECK: varlen.fill_rows %[[OUT]] rows(%[[ITEM]]#0, %[[ITEM]]#3, %[[ITEM]]#1, %c2) valid(%[[ITEM]]#2) with 0.000000e+00
 // CHECK: memref.store %cst{{.*}}, %[[LSE]]
 // CHECK: memref.dealloc %[[PARTACC]]
 // CHECK: memref.dealloc %[[ITEMS]]
@@ -191,10 +166,8 @@ func.func @whole(%q: memref<?x4x16xf32>, %k: memref<?x2x16xf32>, %v: memref<?x2x
 // CHECK-LABEL: @converted
 // CHECK-SAME: %[[Q:[^:]*]]: memref<?x1x8xbf16>, %[[K:[^:]*]]: memref<?x1x8xbf16>
 // CHECK: varlen.online_finish qk
-// CHECK: %[[QROWS:.*]] = memref.subview %[[Q]]
-// CHECK: linalg.copy ins(%[[QROWS]] : memref<?x8xbf16, {{.*}}>) outs(%{{.*}} : memref<?x8xf32,
-// CHECK: %[[KROWS:.*]] = memref.subview %[[K]]
-// CHECK: linalg.copy ins(%[[KROWS]] : memref<?x8xbf16, {{.*}}>) outs(%{{.*}} : memref<?x8xf32,
+// CHECK: varlen.read_rows %[[Q]] {{.*}} : memref<?x1x8xbf16> to memref<8x8xf32,
+// CHECK: varlen.read_rows %[[K]] {{.*}} : memref<?x1x8xbf16> to memref<?x8xf32,
 // CHECK: varlen.online_attn kq ins({{.*}} : tensor<8x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>)
 // CHECK: %[[OUTROWS:.*]] = memref.subview %{{.*}}[%{{.*}}, %{{.*}}, 0] [%[[COUNT:.*]], 1, 8] [1, 1, 1] : memref<?x1x8xbf16>
 // CHECK: %[[O:.*]], %{{.*}} = varlen.online_finish kq {{.*}} : tensor<8x8xf32>,
@@ -202,7 +175,7 @@ func.func @whole(%q: memref<?x4x16xf32>, %k: memref<?x2x16xf32>, %v: memref<?x2x
 // CHECK: %[[ROUNDED:.*]] = linalg.generic {{.*}} ins(%[[OT]]
 // CHECK: arith.truncf
 // CHECK: bufferization.materialize_in_destination %[[ROUNDED]] in restrict writable %[[OUTROWS]]
-// CHECK-NOT: linalg.copy
+// CHECK-NOT: varlen.write_rows
 func.func @converted(%q: memref<?x1x8xbf16>, %k: memref<?x1x8xbf16>, %v: memref<?x1x8xbf16>, %cu: memref<?xi32>, %out: memref<?x1x8xbf16>, %lse: memref<1x?xf32>) {
   varlen.attn %q, %k, %v, %cu, %cu outs(%out, %lse) {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 1, kv_block = 16, kv = copy>} : (memref<?x1x8xbf16>, memref<?x1x8xbf16>, memref<?x1x8xbf16>, memref<?xi32>, memref<?xi32>, memref<?x1x8xbf16>, memref<1x?xf32>) -> ()
   return
@@ -214,17 +187,8 @@ func.func @converted(%q: memref<?x1x8xbf16>, %k: memref<?x1x8xbf16>, %v: memref<
 // interleaved.
 
 // CHECK-LABEL: @pairs
-// Rows where a token has one are read where they are; lanes behind the last one are 0.
-// CHECK: linalg.fill {{.*}} : memref<8x16xbf16,
-// CHECK: %[[ROWS:.*]] = memref.subview %{{.*}}[%{{.*}}, %{{.*}}, 0] [%{{.*}}, 1, 16]
-// CHECK: %[[WORDS:.*]] = memref.expand_shape %[[ROWS]]
-// CHECK: linalg.transpose ins(%[[WORDS]] : memref<?x8x2xbf16, {{.*}}>) outs(%{{.*}} : memref<8x?x2xbf16, {{.*}}>) permutation = [1, 0, 2]
-// CHECK: linalg.transpose ins(%{{.*}} : memref<?x2x16xbf16, {{.*}}>) outs(%{{.*}} : memref<?x16x2xbf16, {{.*}}>) permutation = [0, 2, 1]
-// The last row of an odd number of rows has zeros beside it.
-// CHECK: scf.if
-// CHECK: linalg.copy
-// CHECK: linalg.fill
-// CHECK: linalg.transpose {{.*}} permutation = [0, 2, 1]
+// CHECK: varlen.read_rows %{{.*}} as column_pairs : memref<?x1x16xbf16> to memref<8x16xbf16,
+// CHECK: varlen.read_rows %{{.*}} as row_pairs : memref<?x1x16xbf16> to memref<?x32xbf16,
 // CHECK: %[[QT:.*]] = varlen.to_tile %{{.*}} as column_pairs : memref<8x16xbf16, {{.*}}> to tensor<8x16xbf16>
 // CHECK: %[[VT:.*]] = varlen.to_tile %{{.*}} as row_pairs : memref<?x32xbf16, {{.*}}> to tensor<?x16xbf16>
 // CHECK: varlen.online_attn kq ins(%[[QT]], %{{.*}}, %[[VT]] : tensor<8x16xbf16>, tensor<?x16xbf16>, tensor<?x16xbf16>)
@@ -263,18 +227,14 @@ func.func @sink(%q: memref<?x2x8xf32>, %k: memref<?x1x8xf32>, %v: memref<?x1x8xf
 // CHECK-LABEL: @loops
 // CHECK-SAME: %[[OUT:[a-z0-9]*]]: memref<?x2x8xf32>, %[[COPY:[a-z0-9]*]]: memref<?x2x8xf16>
 // CHECK-DAG: %[[START:.*]] = arith.constant -8.50705917E+37 : f32
-// CHECK-DAG: %[[ONE:.*]] = arith.constant 1.000000e+00 : f32
-// CHECK-DAG: %[[THREE:.*]] = arith.constant 3.000000e+00 : f16
 // CHECK: varlen.work_tiles {{.*}} mask <causal> block_m 16
 // CHECK: linalg.fill ins(%[[START]] : f32)
 // CHECK: varlen.online_attn kq {{.*}} scale 5.000000e-01 {my.note}
-// CHECK: %[[OUTROWS:.*]] = memref.subview %[[OUT]]
-// CHECK: linalg.copy ins(%{{.*}} : memref<?x8xf32, {{.*}}>) outs(%[[OUTROWS]]
-// CHECK: %[[COPYROWS:.*]] = memref.subview %[[COPY]]
-// CHECK: linalg.copy ins(%{{.*}} : memref<?x8xf16, {{.*}}>) outs(%[[COPYROWS]]
+// CHECK: varlen.write_rows %{{.*}} to %[[OUT]]
+// CHECK: varlen.write_rows %{{.*}} to %[[COPY]]
 // CHECK: } else {
-// CHECK: linalg.fill ins(%[[ONE]] : f32)
-// CHECK: linalg.fill ins(%[[THREE]] : f16)
+// CHECK: varlen.fill_rows %[[OUT]] {{.*}} with 1.000000e+00
+// CHECK: varlen.fill_rows %[[COPY]] {{.*}} with 3.000000e+00
 // CHECK-NOT: varlen.batch
 func.func @loops(%q: memref<?x2x4xf32>, %k: memref<?x1x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %copy: memref<?x2x8xf16>, %cu: memref<?xi64>, %tq: index, %tk: index, %one: index, %group: index) {
   %acc0, %m0, %l0 = varlen.online_init kq scale 0.5 : tensor<8x16xf32>, tensor<1x16xf32>

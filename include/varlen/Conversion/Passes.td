@@ -57,8 +57,8 @@ def ConvertVarlenToCPU : Pass<"convert-varlen-to-cpu", "::mlir::ModuleOp"> {
     the micro-kernel of its `#varlen.cpu_schedule` has lanes, and its values into
     scratch: q as columns, packed when a panel begins, and the state, which goes from
     block to block and from panel to panel as tensors. Rows move between memory and scratch by
-    `linalg.copy`, `linalg.fill` and `linalg.transpose` on views, one view for all rows
-    where a token has one head in the tile, else one for each token.
+    `varlen.read_rows`, `varlen.write_rows` and `varlen.fill_rows`, which `varlen-expand-rows`
+    writes as loops over views, as it does rows of the list (`varlen.read_work`).
 
     A block of keys is copied once for all panels, with zeros behind its last
     key; where a tile has one panel it is read in place if nothing has to be

@@ -11,34 +11,15 @@
 
 #include "RowScratch.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
-#include "varlen/Dialect/Varlen/Utils/RowMap.h"
+#include "varlen/Dialect/Varlen/Utils/RowViews.h"
 #include "varlen/Dialect/Varlen/Utils/SequenceMask.h"
 #include "varlen/Support/ControlFlow.h"
+#include "varlen/Support/Matrices.h"
 
 namespace mlir::varlen {
 
-inline MemRefType memoryType(Value memory) {
-  return cast<MemRefType>(memory.getType());
-}
-
-inline Type elementOf(Value memory) {
-  return memoryType(memory).getElementType();
-}
-
-/// Elements in a cache line of 64 bytes.
-inline int64_t getCacheLineElements(Type element) {
-  return 512 / element.getIntOrFloatBitWidth();
-}
-
 /// A scalar or vector in another float type; nothing if it has it already.
 Value emitConvert(ImplicitLocOpBuilder &b, Value value, Type element);
-
-/// The rows of `count` pairs from `first` on. Pairs of keys have a group of 1;
-/// if they are in pages, they are of one block.
-struct RowRange {
-  RowMap map;
-  Value first, count;
-};
 
 /// Control flow, scratch tiles and work tiles of tensors of `element`, which
 /// are summed in `compute`. Copies emit at the place of the same builder.
@@ -73,10 +54,10 @@ public:
                     function_ref<void()> otherwise = nullptr) {
     return emitIf(b, condition, then, otherwise);
   }
-  /// A row of a list of work tiles, and parts of it: without the keys that it
-  /// sees, and its extents.
-  WorkTile readTile(Value tiles, Value number, Value group);
-  WorkTile readRows(Value tiles, Value number, Value group);
+  /// What the fields of a row of a list say (`varlen.read_work`): a work tile,
+  /// and without the keys that it sees.
+  WorkTile tileOf(ValueRange fields, Value group);
+  WorkTile rowsOf(ValueRange fields, Value group);
   WorkExtents readExtents(Value tiles, Value number);
   /// A parallel loop over the work tiles of a list, which visit no keys.
   Operation *forEachTile(Value tiles, Value group,
@@ -93,13 +74,19 @@ public:
   Value floatConstant(double value);
   Value splat(int64_t length, Type element, double value);
   /// `rows` rows from `row` on; of these, `columns` columns from `column` on.
-  Value rowView(Value memref, OpFoldResult row, OpFoldResult rows);
+  Value rowView(Value memref, OpFoldResult row, OpFoldResult rows) {
+    return emitRows(b, memref, row, rows);
+  }
   Value view(Value memref, OpFoldResult row, OpFoldResult column,
-             OpFoldResult rows, OpFoldResult columns);
+             OpFoldResult rows, OpFoldResult columns) {
+    return emitPart(b, memref, row, column, rows, columns);
+  }
   /// One of the matrices in a buffer of several.
   Value matrixAt(Value all, Value number);
   /// Memory in whole cache lines; `sizes` are its dynamic extents.
-  Value allocate(ArrayRef<int64_t> shape, Type type, ValueRange sizes = {});
+  Value allocate(ArrayRef<int64_t> shape, Type type, ValueRange sizes = {}) {
+    return emitAllocation(b, shape, type, sizes);
+  }
   /// A matrix with a cache line more in each row: rows whose distance is a
   /// power of two would share few cache sets.
   Value allocatePadded(int64_t rows, int64_t columns, Type type);
@@ -110,54 +97,20 @@ public:
   Value load(ArrayRef<TileCopy> copies, int64_t rows, int64_t columns);
   void store(Value tile, Value memref);
 
-  // Moves between packed tensors and scratch, as linalg on views.
-  // Everything is converted to the type of its destination.
+  // Moves between the rows of a sequence and scratch (VarlenRowOps.td).
 
-  /// Calls `body` with views of rows memory[row, head, :], the number of the
-  /// first one, and how many they are: one view where a token has one pair,
-  /// else one for each token; one for each page of rows in pages, if blocks may
-  /// be in several.
-  void
-  forEachView(Value memory, const RowRange &rows,
-              function_ref<void(Value view, Value from, Value count)> body);
   /// Whether all blocks of keys are in one page each; null if they are.
   Value emitAreInPages();
-  /// The rows of pairs with a group of 1, as those of keys; in pages, of one.
-  Value emitRowsInPlace(Value source, const RowRange &rows);
-  /// Asks for rows source[row, head, :], into the second-level cache: the first
-  /// has room for fewer, and for fewer misses.
-  void emitPrefetchRows(Value source, const RowRange &rows);
-  /// Copies rows source[row, head, :] to destination[i, :], and makes
-  /// destination rows rows.count .. paddedRows, and columns that source does
-  /// not have, zero.
-  void emitReadRows(Value source, const RowRange &rows, Value paddedRows,
-                    Value destination);
-  /// The same for bf16 rows with a group of 1, so that element d of rows 2 j
-  /// and 2 j + 1 become destination[j, 2 d] and [j, 2 d + 1]; paddedRows is
-  /// even.
-  void emitReadPairs(Value source, const RowRange &rows, Value paddedRows,
-                     Value destination);
-  /// Copies rows to scratch of another order than rows.
-  void emitReorder(Value rows, TileOrder order, Value destination);
-  /// Whether the rows of `memory` are elements of that type, one beside the
-  /// other.
-  static bool isOfRows(Value memory, Type element);
-  /// Whether so many rows as a vector has lanes lie in one view of `memory`, as
-  /// elements of that type; null if they never do.
-  Value emitIsInPlace(Value memory, const RowRange &rows, Type element);
-  /// These rows where they are if they are `inPlace`, else `scratch`, for which
-  /// `otherwise` may emit something.
-  Value emitVectorRows(Value memory, const RowRange &rows, Value inPlace,
-                       Value scratch, function_ref<void()> otherwise);
-  /// Rows of any distance, so that views of different memory have one type.
-  Value castRows(Value rows);
-  /// Rows of `source`, times `factor` where that is not null, become rows
-  /// destination[row, head, :].
-  void emitStoreRows(Value source, Value factor, const RowRange &rows,
-                     Value destination);
-  /// Makes rows destination[row, head, :] `value`.
-  void emitFillRows(double value, const RowRange &rows, Value destination);
-  void emitFill(double value, Value memory);
+  void emitReadRows(Value memory, const RowRange &rows,
+                    ArrayRef<TileCopy> copies);
+  void emitPrefetchRows(Value memory, const RowRange &rows);
+  /// Rows of scratch, times `factor` where that is not null.
+  void emitWriteRows(Value scratch, FloatAttr factor, const RowRange &rows,
+                     Value memory);
+  void emitFillRows(double number, const RowRange &rows, Value memory);
+  void emitFill(double number, Value memory) {
+    varlen::emitFill(b, number, memory);
+  }
 
   ImplicitLocOpBuilder &b;
   IndexBuilder index;
@@ -174,8 +127,9 @@ public:
   FloatType tileElement;
 
 private:
-  /// The keys that some row of a work tile sees.
-  void readKeys(Value tiles, Value number, WorkExtents &extents);
+  WorkExtents extentsOf(ValueRange fields);
+  /// Whether pages are known to have whole blocks of keys.
+  bool havePagesWholeBlocks();
 };
 
 } // namespace mlir::varlen

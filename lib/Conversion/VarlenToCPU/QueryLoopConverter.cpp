@@ -69,25 +69,19 @@ void QueryLoopConverter::emitTiles(Value list, Value group) {
   })->setAttr(kScheduleAttrName, schedule);
 }
 
-QueryLoopConverter::Item QueryLoopConverter::readItem(Value items,
-                                                      Value number) {
-  auto field = [&](SplitTilesOp::Column column) -> Value {
-    return index.load(items, ValueRange{number, index.constant(column)});
-  };
-  Item item;
-  Value kind = field(SplitTilesOp::Kind);
-  item.isPart = index.equal(kind, index.constant(VARLEN_ITEM_PART));
-  item.isMerge = index.equal(kind, index.constant(VARLEN_ITEM_MERGE));
-  item.isFew = index.less(0, field(SplitTilesOp::Few));
-  item.slot = field(SplitTilesOp::Slot);
-  return item;
+QueryLoopConverter::Item QueryLoopConverter::itemOf(ValueRange fields) {
+  Value kind = fields[SplitTilesOp::Kind];
+  return {index.equal(kind, index.constant(VARLEN_ITEM_PART)),
+          index.equal(kind, index.constant(VARLEN_ITEM_MERGE)),
+          index.less(0, fields[SplitTilesOp::Few]), fields[SplitTilesOp::Slot]};
 }
 
 void QueryLoopConverter::emitItem(Value items, Value number) {
   BatchOp batch = ops.tiles.getBatchOp();
-  WorkTile tile = readTile(items, number, batch.getGroup());
+  ValueRange fields = ReadWorkOp::create(b, items, number).getFields();
+  WorkTile tile = tileOf(fields, batch.getGroup());
   tile.mask = maskOf(tile, batch);
-  Item item = readItem(items, number);
+  Item item = itemOf(fields);
   QueryTileConverter panels = makePanels();
   // The first part's state, which becomes the tile's, and another part's.
   SmallVector<Value> states = panels.allocateStates(index.constant(2));

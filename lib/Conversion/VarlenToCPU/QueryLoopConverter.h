@@ -48,7 +48,7 @@ private:
   void emitTiles(Value list, Value group);
   /// The items before `firstMerge`, then the others.
   void emitPhases(Value items, Value firstMerge);
-  Item readItem(Value items, Value number);
+  Item itemOf(ValueRange fields);
   void emitItem(Value items, Value number);
   /// The item whose tile is that of `panels`; `own` is memory for two states
   /// in panels.

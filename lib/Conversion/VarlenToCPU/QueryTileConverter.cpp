@@ -295,10 +295,11 @@ QueryTileConverter::RowPlace QueryTileConverter::emitPlace(WriteOp write,
   }
   // Rows of one head are all there is to write.
   if (isConstantIntValue(rows.map.group, 1) && isOfRows(destination, element))
-    return {rows, emitRowsInPlace(destination, rows)};
+    return {rows, emitRowsInPlace(b, destination, rows)};
   Value scratch = CPUTileBuilder::allocate({lanes, columns}, element);
-  Value inPlace = emitIsInPlace(destination, rows, element);
-  Value memory = emitVectorRows(destination, rows, inPlace, scratch, [] {});
+  Value inPlace = emitIsInPlace(b, destination, rows, element, lanes);
+  Value memory =
+      emitVectorRows(b, destination, rows, lanes, inPlace, scratch, [] {});
   return {rows, memory, scratch, inPlace};
 }
 
@@ -316,8 +317,8 @@ void QueryTileConverter::emitWriteRows(WriteOp write, const RowPlace &place,
   }
   store(tile, place.memory);
   auto copy = [&] {
-    emitStoreRows(place.scratch, /*factor=*/Value(), place.rows,
-                  write.getDestination());
+    CPUTileBuilder::emitWriteRows(place.scratch, /*factor=*/FloatAttr(),
+                                  place.rows, write.getDestination());
   };
   if (place.inPlace)
     branch(isNot(place.inPlace), copy);

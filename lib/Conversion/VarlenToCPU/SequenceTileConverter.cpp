@@ -80,7 +80,8 @@ void SequenceTileConverter::emitDiagonals(Value items, Value number,
     Value cells = index.add(index.sub(last, first), one);
     Value count = index.select(isWhole, most.items, cells);
     Operation *work = emitForall(b, count, [&](Value i) {
-      tile = readTile(items, index.select(isWhole, i, number), group);
+      Value at = index.select(isWhole, i, number);
+      tile = tileOf(ReadWorkOp::create(b, items, at).getFields(), group);
       tile.mask = maskOf(tile, ops.tiles.getBatchOp());
       Size size = emitSize(tile);
       Value chunk = index.add(first, i);
@@ -271,7 +272,8 @@ SequenceTileConverter::Sum &SequenceTileConverter::sumOf(Value result) {
 
 void SequenceTileConverter::emitWriteRows(WriteOp write, Value sum,
                                           const RowRange &rows) {
-  emitStoreRows(sum, emitFactor(write), rows, write.getDestination());
+  CPUTileBuilder::emitWriteRows(sum, write.getFactorAttr(), rows,
+                                write.getDestination());
 }
 
 void SequenceTileConverter::emitClear(ClearOp clear, const RowRange &rows) {

@@ -118,70 +118,12 @@ void StepFactors::pack(const Panel &at) {
   for (const Factor &factor : factors) {
     if (!factor.of.ofQueries)
       continue;
-    // Rows first: a loop over them has more misses in flight than one that
-    // transposes.
-    Value rows;
-    for (const Copy &copy : factor.copies)
-      if (copy.order == TileOrder::Rows)
-        rows = viewQueries(copy, at);
-      else if (copy.order == TileOrder::RowPairs && !rows)
-        rows = p.allocate({p.size, factor.columns}, factor.element);
-    if (rows)
-      p.emitReadRows(getSource(factor.of), {p.tile.pairs, at.first, at.rows},
-                     p.isKQ() ? p.index.constant(p.size) : at.rows, rows);
-    for (const Copy &copy : factor.copies)
-      if (copy.order == TileOrder::RowPairs)
-        p.emitReorder(rows, copy.order, viewQueries(copy, at));
-      else if (copy.order != TileOrder::Rows)
-        packColumns(factor, copy, rows, at);
-  }
-}
-
-void StepFactors::packColumns(const Factor &factor, const Copy &copy,
-                              Value rows, const Panel &at) {
-  ImplicitLocOpBuilder &b = p.b;
-  IndexBuilder &index = p.index;
-  Value source = getSource(factor.of), memory = viewQueries(copy, at);
-  OpFoldResult zero = b.getIndexAttr(0), lanes = b.getIndexAttr(p.lanes);
-  int64_t perColumn = copy.order == TileOrder::ColumnPairs ? 2 : 1;
-  auto viewColumns = [&](OpFoldResult first, OpFoldResult count) {
-    return p.view(memory, zero, first,
-                  b.getIndexAttr(factor.columns / perColumn), count);
-  };
-  if (!rows && isConstantIntValue(p.tile.pairs.group, 1) &&
-      CPUTileBuilder::isOfRows(source, factor.element) &&
-      factor.columns == memoryType(source).getDimSize(2)) {
-    // Lanes behind the last query are 0, whatever the memory held.
-    Value whole = index.roundDown(at.rows, p.lanes);
-    p.branch(index.less(whole, at.rows), [&] {
-      p.emitFill(0.0, viewColumns(index.mul(whole, perColumn),
-                                  b.getIndexAttr(perColumn * p.lanes)));
+    auto copies = llvm::map_to_vector(factor.copies, [&](const Copy &copy) {
+      return TileCopy{copy.order, viewQueries(copy, at)};
     });
-    return p.emitReorder(
-        p.emitRowsInPlace(source, {p.tile.pairs, at.first, at.rows}),
-        copy.order, viewColumns(zero, index.mul(at.rows, perColumn)));
+    p.emitReadRows(getSource(factor.of), {p.tile.pairs, at.first, at.rows},
+                   copies);
   }
-  Value scratch;
-  if (!rows)
-    scratch = p.allocate({p.lanes, factor.columns}, factor.element);
-  p.loop(index.constant(0), at.rows, p.lanes, [&](Value column) {
-    Value vector;
-    if (rows) {
-      vector = p.rowView(rows, column, lanes);
-    } else {
-      RowRange range = {p.tile.pairs, index.add(at.first, column),
-                        index.min(index.sub(at.rows, column), p.lanes)};
-      Value inPlace;
-      if (factor.columns == memoryType(source).getDimSize(2))
-        inPlace = p.emitIsInPlace(source, range, factor.element);
-      vector = p.emitVectorRows(source, range, inPlace, scratch, [&] {
-        p.emitReadRows(source, range, index.constant(p.lanes), scratch);
-      });
-    }
-    p.emitReorder(vector, copy.order,
-                  viewColumns(index.mul(column, perColumn),
-                              b.getIndexAttr(perColumn * p.lanes)));
-  });
 }
 
 Value StepFactors::viewQueries(const Copy &copy, const Panel &at) {
@@ -195,44 +137,50 @@ Value StepFactors::viewQueries(const Copy &copy, const Panel &at) {
 // Keys
 //===----------------------------------------------------------------------===//
 
+Value StepFactors::getPadded(Value keys) {
+  return p.isKQ() ? p.index.roundUp(keys, kGranule) : keys;
+}
+
+Value StepFactors::emitCopy(const Factor &factor, const Copy &copy,
+                            const RowRange &rows, Value padded) {
+  Value view = p.rowView(copy.memory, p.b.getIndexAttr(0),
+                         getAsOpFoldResult(getMemoryRows(copy, padded)));
+  p.emitReadRows(getSource(factor.of), rows, TileCopy{copy.order, view});
+  return view;
+}
+
 void StepFactors::readKeys(Value k0, Value keys, Value inPlace) {
-  Value padded = p.isKQ() ? p.index.roundUp(keys, kGranule) : keys;
   if (areInPages)
     inPlace = inPlace ? p.index.both(inPlace, areInPages) : areInPages;
   RowRange rows = p.keyRows(k0, keys);
-  auto emitCopy = [&](const Factor &factor, const Copy &copy) {
-    p.emitReadRows(getSource(factor.of), rows, padded, copy.memory);
-  };
+  Value padded = getPadded(keys);
   SmallVector<std::pair<Factor *, Copy *>> eitherWay;
   for (auto [factor, copy] : getCopies(/*ofQueries=*/false)) {
-    Value source = getSource(factor->of);
     copy->rows = copy->memory;
-    if (copy->order == TileOrder::RowPairs)
-      p.emitReadPairs(source, rows, padded, copy->memory);
-    else if (inPlace && CPUTileBuilder::isOfRows(source, factor->element))
+    if (inPlace && copy->order == TileOrder::Rows &&
+        isOfRows(getSource(factor->of), factor->element))
       eitherWay.push_back({factor, copy});
     else
-      emitCopy(*factor, *copy);
+      emitCopy(*factor, *copy, rows, padded);
   }
   if (eitherWay.empty())
     return;
   auto choose = [&](function_ref<Value(const Factor &, const Copy &)> rowsOf) {
     Values chosen;
     for (auto [factor, copy] : eitherWay)
-      chosen.push_back(p.castRows(rowsOf(*factor, *copy)));
+      chosen.push_back(castRows(p.b, rowsOf(*factor, *copy)));
     return chosen;
   };
   ValueRange chosen = emitChoice(
       p.b, inPlace,
       [&] {
         return choose([&](const Factor &factor, const Copy &) {
-          return p.emitRowsInPlace(getSource(factor.of), rows);
+          return emitRowsInPlace(p.b, getSource(factor.of), rows);
         });
       },
       [&] {
         return choose([&](const Factor &factor, const Copy &copy) {
-          emitCopy(factor, copy);
-          return p.rowView(copy.memory, p.b.getIndexAttr(0), padded);
+          return emitCopy(factor, copy, rows, padded);
         });
       });
   for (auto [pair, memory] : llvm::zip_equal(eitherWay, chosen))
@@ -242,10 +190,12 @@ void StepFactors::readKeys(Value k0, Value keys, Value inPlace) {
 void StepFactors::readNumbers(Value k0, Value keys) {
   if (numbers.empty())
     return;
-  Value padded = p.isKQ() ? p.index.roundUp(keys, kGranule) : keys;
+  Value padded = getPadded(keys);
   for (const KeyNumber &number : numbers)
-    p.emitReadRows(getSource(*number.operand), p.keyRows(k0, keys), padded,
-                   number.memory);
+    p.emitReadRows(
+        getSource(*number.operand), p.keyRows(k0, keys),
+        TileCopy{TileOrder::Rows, p.rowView(number.memory, p.b.getIndexAttr(0),
+                                            getAsOpFoldResult(padded))});
 }
 
 void StepFactors::prefetch(Value k0, Value keys) {
@@ -254,12 +204,13 @@ void StepFactors::prefetch(Value k0, Value keys) {
       p.emitPrefetchRows(getSource(factor.of), p.keyRows(k0, keys));
 }
 
+Value StepFactors::getMemoryRows(const Copy &copy, Value keys) {
+  return copy.order == TileOrder::RowPairs ? p.index.div(keys, 2) : keys;
+}
+
 Value StepFactors::viewKeys(const Copy &copy, Value begin, Value size) {
-  int64_t perRow = copy.order == TileOrder::RowPairs ? 2 : 1;
-  auto inRows = [&](Value keys) {
-    return perRow == 1 ? keys : p.index.div(keys, perRow);
-  };
-  return p.rowView(copy.rows, inRows(begin), inRows(size));
+  return p.rowView(copy.rows, getMemoryRows(copy, begin),
+                   getMemoryRows(copy, size));
 }
 
 Value StepFactors::loadNumber(const KeyNumber &number, Value begin,
@@ -285,8 +236,8 @@ void StepFactors::load(MutableArrayRef<Value> operands, const Panel &at,
   for (const Factor &factor : factors) {
     Value &operand = operands[factor.of.operand->getOperandNumber()];
     if (!p.isKQ() && !factor.of.ofQueries && !areInPages) {
-      operand = p.load(p.emitRowsInPlace(
-          getSource(factor.of), p.keyRows(p.index.add(k0, begin), size)));
+      operand = p.load(emitRowsInPlace(
+          p.b, getSource(factor.of), p.keyRows(p.index.add(k0, begin), size)));
       continue;
     }
     SmallVector<TileCopy> copies;

@@ -75,13 +75,16 @@ private:
 
   /// The copies of all factors of queries, or of keys.
   SmallVector<std::pair<Factor *, Copy *>> getCopies(bool ofQueries);
-  /// Columns of vectors that have a query, from `rows` or, if that is null,
-  /// from memory.
-  void packColumns(const Factor &factor, const Copy &copy, Value rows,
-                   const Panel &at);
   /// The part of a copy that a step reads.
   Value viewQueries(const Copy &copy, const Panel &at);
   Value viewKeys(const Copy &copy, Value begin, Value size);
+  /// The rows of a copy that have the first `keys` keys.
+  Value getMemoryRows(const Copy &copy, Value keys);
+  /// Keys of a block, and those behind them that copies have as zeros.
+  Value getPadded(Value keys);
+  /// Copies keys, and returns the `padded` rows of the copy that have them.
+  Value emitCopy(const Factor &factor, const Copy &copy, const RowRange &rows,
+                 Value padded);
   Value loadNumber(const KeyNumber &number, Value begin, Value size);
 
   QueryPanels &p;

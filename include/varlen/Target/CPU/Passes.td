@@ -111,6 +111,44 @@ def VarlenChooseCopies : Pass<"varlen-choose-copies"> {
     Statistic<"numTiles", "tiles", "Tiles that lie in memory in several orders">];
 }
 
+def VarlenExpandRows : Pass<"varlen-expand-rows"> {
+  let summary = "Write what moves rows of sequences as loops over views";
+  let description = [{
+    `varlen.read_rows`, `varlen.prefetch_rows`, `varlen.write_rows` and `varlen.fill_rows`
+    become `linalg.copy`, `linalg.fill`, `linalg.transpose` and `memref.prefetch` on views
+    of memory: one view for all rows where a token has one pair (group 1), else one for each
+    token; one for each page of rows in pages, without `one_page`. A tile in several orders
+    is read from memory as rows, and reordered from there. A `varlen.read_work` becomes the
+    loads of the fields that are used. Each constant of a function with such operations is
+    there once, at its beginning.
+
+    *Requires*: `#varlen.cpu_schedule` on an operation around a `varlen.read_rows` in another
+    order than rows; its `lanes` are the rows of a vector, and a tile of pairs of rows whose
+    number is dynamic has `kv_block` rows at most.
+    *Guarantees*: none of these operations is left. Scratch in between is `memref.alloc` of a
+    static size, next to what uses it.
+    *Numerics*: rows are converted as they are copied.
+
+    ```mlir
+    varlen.read_rows %k rows(%row, %head, %k0, %c1) valid(%n) to %m as rows
+        : memref<?x2x64xf32> to memref<128x64xf32>
+    ```
+    becomes
+    ```mlir
+    %first = arith.addi %row, %k0
+    %rows = memref.subview %k[%first, %head, 0] [%n, 1, 64] [1, 1, 1]
+    %to = memref.subview %m[0, 0] [%n, 64] [1, 1]
+    linalg.copy ins(%rows) outs(%to)
+    %rest = memref.subview %m[%n, 0] [%others, 64] [1, 1]
+    linalg.fill ins(%zero) outs(%rest)
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+  let statistics = [
+    Statistic<"numExpanded", "expanded", "Operations on rows">];
+}
+
 def VarlenExpandTableSums : Pass<"varlen-expand-table-sums"> {
   let summary = "Write sums to rows of a table as loops of vectors";
   let description = [{

@@ -129,11 +129,14 @@ parseTileCopies(OpAsmParser &parser,
   return success();
 }
 
-static void printTileCopies(OpAsmPrinter &p, ToTileOp op, OperandRange,
-                            ArrayAttr) {
-  llvm::interleaveComma(op.getTileCopies(), p, [&](const TileCopy &copy) {
-    p << copy.memref << " as " << stringifyTileOrder(copy.order);
-  });
+static void printTileCopies(OpAsmPrinter &p, Operation *, OperandRange copies,
+                            ArrayAttr orders) {
+  llvm::interleaveComma(
+      llvm::zip_equal(copies, orders.getAsRange<TileOrderAttr>()), p,
+      [&](auto copy) {
+        auto [memref, order] = copy;
+        p << memref << " as " << stringifyTileOrder(order.getValue());
+      });
 }
 
 #define GET_OP_CLASSES

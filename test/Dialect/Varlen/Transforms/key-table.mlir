@@ -2,7 +2,7 @@
 // RUN: varlen-opt %s --split-input-file --varlen-tile-attn | FileCheck %s --check-prefix=TILES
 // RUN: varlen-opt %s --split-input-file --varlen-tile-attn --convert-varlen-to-cpu | FileCheck %s --check-prefix=CPU
 // RUN: varlen-opt %s --split-input-file --varlen-tile-attn --convert-varlen-to-cpu --varlen-online-softmax | FileCheck %s --check-prefix=STEPS
-// RUN: varlen-opt %s --split-input-file --varlen-tile-attn --convert-varlen-to-cpu --varlen-online-softmax --varlen-choose-copies --varlen-expand-table-sums --varlen-tiles-to-vectors=target=avx2 | FileCheck %s --check-prefix=VECTORS
+// RUN: varlen-opt %s --split-input-file --varlen-tile-attn --convert-varlen-to-cpu --varlen-expand-rows --varlen-online-softmax --varlen-choose-copies --varlen-expand-table-sums --varlen-tiles-to-vectors=target=avx2 | FileCheck %s --check-prefix=VECTORS
 
 #cpu = #varlen.cpu_schedule<lanes = 8, vectors = 3, rows = 4, panels = 2, kv_block = 128, kv = copy>
 
@@ -12,8 +12,7 @@
 // TILES-SAME: %table: !varlen.table<f32, keys>
 // Below, it begins with the first key of the sequence, and ends with the last one.
 // CPU-LABEL: func.func @attn
-// CPU-DAG: %[[KROW:.*]] = memref.load %{{.*}}[%{{.*}}, %c4{{.*}}]
-// CPU-DAG: %[[KEYS:.*]] = memref.load %{{.*}}[%{{.*}}, %c5{{.*}}]
+// CPU: %[[ITEM:.*]]:13 = varlen.read_work
 // CPU: memref.reinterpret_cast %{{.*}} to offset: [%{{.*}}], sizes: [%{{.*}}, %{{.*}}], strides: [1, 1] : memref<f32> to memref<?x?xf32, strided<[1, 1], offset: ?>>
 // CPU: varlen.online_attn kq {{.*}} tables(%{{.*}} : memref<?x?xf32, strided<[1, 1], offset: ?>>) rows(%{{.*}} : tensor<1x24xi64>)
 // STEPS-LABEL: func.func @attn

@@ -53,7 +53,6 @@ def Varlen_ToTileOp : Varlen_Op<"to_tile", [
     custom<TileCopies>($copies, $orders) attr-dict `:` type($copies) `to` type($tile)
   }];
   let hasVerifier = 1;
-  let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins
     "::mlir::RankedTensorType":$tile,
     "::llvm::ArrayRef<::mlir::varlen::TileCopy>":$copies)>];
