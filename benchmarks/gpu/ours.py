@@ -138,7 +138,8 @@ def _tangents(launcher, inputs, shared, results):
     for x, of_values in zip(inputs, results):
         moved = (torch.randn_like(t) for t in x)
         of_tangents = tuple(map(torch.empty_like, of_values))
-        calls.append(Call(launcher, (*x, *moved, shared.cu_q, shared.cu_k, *of_values, *of_tangents)))
+        operands = *x, *moved, shared.cu_q, shared.cu_k
+        calls.append(Call(launcher, (*operands, *of_values, *of_tangents)))
     return calls, results
 
 

@@ -103,7 +103,9 @@ PAGED_CASES = [
 
 TANGENT_CASES = [
     (TANGENTS, *case) for case in (
-        *itertools.product(("bf16",), ("sm_80", "sm_90a"), (64, 128), ("window = (512, 64)", "causal", "full")),
+        *itertools.product(
+            ("bf16",), ("sm_80", "sm_90a"), (64, 128), ("window = (512, 64)", "causal", "full")
+        ),
         *itertools.product(("bf16",), ("sm_86",), (64, 128), ("window = (512, 64)",)),
         *itertools.product(("f32",), ("sm_80",), (32, 48), ("window = (512, 64)",)),
     )
@@ -132,7 +134,8 @@ def sample(cases):
 def name_of(case):
     text, dtype, chip, d, mask = case
     page = re.search(r"!k = tensor<\?x(\?|\d+)x4x", text)
-    return f"{KINDS.get(text, 'forward')} {dtype} {chip} d{d} {mask}" + (f", pages of {page[1]}" if page else "")
+    kind = KINDS.get(text, "forward")
+    return f"{kind} {dtype} {chip} d{d} {mask}" + (f", pages of {page[1]}" if page else "")
 
 
 def run(*command, text=None):

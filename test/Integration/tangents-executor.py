@@ -51,7 +51,9 @@ check("captures of queries", "bf16", (2, 1), 64, 64, CAUSAL, lengths=LONG, runs=
 check("table of keys", "bf16", (2, 1), 64, 64, (37, 5), lengths=LONG, score="key_bias")
 # Parts of the keys, whose states have tangents.
 PARTS = [(1, 200), (16, 150), (0, 70), (33, 140), (3, 0), (2, 65)]
-attn_tangents.schedule = "warps = 2, block_m = 32, kv_block = 32, stages = 3, ctas = 2, few_part = 2"
+attn_tangents.schedule = (
+    "warps = 2, block_m = 32, kv_block = 32, stages = 3, ctas = 2, few_part = 2"
+)
 check("parts", "bf16", (2, 1), 64, 64, (-1, 30), lengths=PARTS, runs=3)
 attn_tangents.schedule = None
 if SOME:

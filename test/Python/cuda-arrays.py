@@ -184,7 +184,9 @@ def check_standard(packed):
     check_gradients("bf16", loaded, dout, None, *packed, **OPTIONS)
     print("gradients: right")
     moved = [normal(np.random.default_rng(3), "bf16", *x.shape) for x in packed[:3]]
-    results = varlen.attn_jvp(*arrays[:3], *map(Array, moved), *arrays[3:], **OPTIONS, stream=stream)
+    results = varlen.attn_jvp(
+        *arrays[:3], *map(Array, moved), *arrays[3:], **OPTIONS, stream=stream
+    )
     out, lse, tout, tlse = (x.load() for x in results)
     check_attn("bf16", out, lse, *packed, **OPTIONS)
     check_tangents("bf16", (tout, tlse), moved, *packed, **OPTIONS)
