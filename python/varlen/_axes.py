@@ -28,6 +28,10 @@ SEQUENCES |= {name: ("sequences",) for name in ("seqused_q", "seqused_k", "q_off
 SEQUENCES["block_table"] = ("sequences", "table_pages")
 
 
+# What has numbers of heads, of rows or of pages, as its rank says.
+SCALES = ("k_scale", "v_scale")
+
+
 def find_axes(name, captures, paged=False):
     """Names of the axes of an operand or a result, for captures (name: what it is of); of a
     table's entries there are as many as it likes. `paged` has keys and values in pages."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ._axes import explain, find_axes
+from ._axes import SCALES, explain, find_axes
 
 
 class ExtentRule(NamedTuple):
@@ -24,11 +24,13 @@ _OWNERS = {"rows": "q", "kv_rows": "k", "pages": "k", "sequences + 1": "cu_seqle
 
 def find_rules(names, captures):
     """The ExtentRules of tensors with these names, for what does not wait for kernels to find
-    a broken one."""
+    a broken one. There are none of scales, whose types say what they are of."""
     places = {name: i for i, name in enumerate(names)}
     paged = "block_table" in places
     rules = []
     for name, place in places.items():
+        if name in SCALES:
+            continue
         for dim, axis in enumerate(find_axes(name, captures, paged)):
             more = axis == "sequences"
             owner = _OWNERS.get("sequences + 1" if more else axis)

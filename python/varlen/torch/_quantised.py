@@ -1,5 +1,5 @@
 """The operator torch.ops.varlen.attn_quantised: attention to keys and values of int8 or
-float8_e4m3fn, packed or in pages, on tensors of the CPU. It has no derivatives."""
+float8_e4m3fn, packed or in pages. It has no derivatives."""
 
 import functools
 
@@ -59,8 +59,9 @@ def _check_query(q, k):
 
 
 def _check_finite(name, x):
-    """For scales of heads and sequences; those of rows and pages are not all read."""
-    if not x.isfinite().all():
+    """For scales of heads and sequences on the CPU; those of rows and pages are not all read, and
+    nothing waits for a GPU."""
+    if x.device.type == "cpu" and not x.isfinite().all():
         raise ValueError(f"{name}: expected finite numbers, got {x[~x.isfinite()][0].item()}")
 
 
@@ -72,7 +73,7 @@ def _find_kernel(dtype, kv_dtype, index, k_of, v_of, **options):
     )  # fmt: skip
 
 
-def _on_cpu(*arguments, **options):
+def _on_device(*arguments, **options):
     named = name_arguments(attn_quantised, arguments, options)
     _check(named)
     q, k, v, block_table = (named[name] for name in ("q", "k", "v", "block_table"))
@@ -111,15 +112,8 @@ def _below_autograd(*arguments, **options):
         return attn_quantised(*arguments, **options)
 
 
-def _on_cuda(*arguments, **options):
-    raise NotImplementedError(
-        "varlen::attn_quantised: expected tensors on the CPU, as there is no kernel of quantised "
-        "keys and values for GPUs"
-    )
-
-
-library.impl("attn_quantised", _on_cpu, "CPU")
-library.impl("attn_quantised", _on_cuda, "CUDA")
+for _device in ("CPU", "CUDA"):
+    library.impl("attn_quantised", _on_device, _device)
 library.impl("attn_quantised", _below_autograd, "Autograd")
 
 
@@ -166,7 +160,7 @@ def attend_with_descales(operands, q_descale=None, k_descale=None, v_descale=Non
         v_scale = None if of_out is None else of_out[0]
         return attend_quantised((q, k, v, cu_seqlens_q, *others), k_scale, v_scale)
     # What differs between sequences multiplies queries and results, in float32.
-    rows = torch.arange(q.size(0), dtype=cu_seqlens_q.dtype)
+    rows = torch.arange(q.size(0), dtype=cu_seqlens_q.dtype, device=q.device)
     sequences = find_sequences(torch, cu_seqlens_q.contiguous(), rows)
 
     def of_rows(x):
