@@ -14,7 +14,7 @@ from varlen._launcher import find_target, load
 _ELEMENTS = {
     "float32": (_library.FLOAT, 32), "float16": (_library.FLOAT, 16),
     "bfloat16": (_library.BFLOAT, 16), "int32": (_library.INT, 32),
-    "int64": (_library.INT, 64),
+    "int64": (_library.INT, 64), "int8": (_library.INT, 8),
 }  # fmt: skip
 
 

@@ -9,8 +9,10 @@ import rehearsal
 import timing
 import torch
 import varlen
+from varlen.kv_cache import quantise
 
 TYPES = {"bf16": torch.bfloat16, "f16": torch.float16}
+QUANTISED = {"i8": torch.int8}
 
 
 class Compiler:
@@ -116,6 +118,9 @@ def _forward(launcher, item, inputs, shared, captures):
         if item.page:
             k, v, table = _move_to_pages(k, v, shared, item.page)
             operands = q, k, v, shared.cu_q, torch.diff(shared.cu_k), table
+        if item.kv_dtype:
+            (k, k_scale), (v, v_scale) = (quantise(x, QUANTISED[item.kv_dtype]) for x in (k, v))
+            operands = q, k, v, *operands[3:], k_scale, v_scale
         calls.append(Call(launcher, (*operands, out, lse)))
         results.append((out, lse))
     return calls, results

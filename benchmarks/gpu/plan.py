@@ -33,6 +33,7 @@ class Timed:
     strided: bool = False  # q, k and v are views of one tensor
     page: int | None = None  # rows of a page, of keys in pages
     tangents: bool = False
+    kv_dtype: str | None = None  # of quantised keys, each row and head with a scale
 
     @property
     def label(self):
@@ -45,6 +46,8 @@ class Timed:
             parts.append("of views")
         if self.page:
             parts.append(f"in pages of {self.page}")
+        if self.kv_dtype:
+            parts.append(f"with keys of {self.kv_dtype}")
         return " ".join(part for part in parts if part)
 
     @property
@@ -80,6 +83,8 @@ def timed_text(item):
     if item.tangents:
         make = varlen.text.attn_jvp
     more = {"page": item.page, "seqused_k": True} if item.page else {}
+    if item.kv_dtype:
+        more |= {"kv_dtype": item.kv_dtype, "k_scale": "rows", "v_scale": "rows"}
     text = make(
         dtype=config.dtype,
         heads=config.batch.heads,
