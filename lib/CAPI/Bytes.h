@@ -113,7 +113,7 @@ template <typename Bytes> bool transfer(Bytes &bytes, Parameter &parameter) {
          bytes.list(parameter.strides) && bytes(parameter.code) &&
          bytes(parameter.bits) && bytes(parameter.elementBytes) &&
          bytes(parameter.isScalar) && bytes(parameter.isWritten) &&
-         bytes(parameter.isDense);
+         bytes(parameter.isResult) && bytes(parameter.isDense);
 }
 
 /// Stores what `write` writes as a VarlenCode, for `unseal` in processes with

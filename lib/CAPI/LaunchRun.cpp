@@ -64,7 +64,7 @@ void LaunchRun::addScratch(const PlanStep &step) {
 /// that they have not written are NaN.
 bool LaunchRun::fillResults() {
   for (auto [i, parameter] : llvm::enumerate(launcher.function.arguments)) {
-    if (!parameter.isWritten)
+    if (!parameter.isResult)
       continue;
     int64_t elements = 1;
     bool isDense = true;

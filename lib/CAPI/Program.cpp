@@ -130,6 +130,7 @@ static LogicalResult readFunction(func::FuncOp op, bool stridedTensors,
     // In memory of the caller.
     result.isScalar = false;
     result.isWritten = true;
+    result.isResult = true;
     result.finish();
     function.numExtents += result.getRank();
   }

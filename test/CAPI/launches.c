@@ -5,8 +5,9 @@
 
    REQUIRES: package
    RUN: rm -rf %t && mkdir %t
-   RUN: cat %S/Inputs/attention.mlir %S/Inputs/gradients.mlir > %t/both.mlir
-   RUN: varlen-opt %t/both.mlir -o %t/kernels.mlir \
+   RUN: cat %S/Inputs/attention.mlir %S/Inputs/gradients.mlir \
+   RUN:   %S/Inputs/update.mlir > %t/all.mlir
+   RUN: varlen-opt %t/all.mlir -o %t/kernels.mlir \
    RUN:   -varlen-add-result-arguments \
    RUN:   -varlen-to-nvvm='format=sim bare-pointers'
    RUN: mlir-translate --mlir-to-llvmir %t/kernels.mlir -o %t/kernels.ll
@@ -21,7 +22,8 @@
    RUN:   -lVarlenExecutor -lVarlenMGPU -lVarlenGPURuntime -lVarlenRuntime \
    RUN:   -lstdc++ -lm -l:libcuda.so.1
    RUN: env LD_LIBRARY_PATH=%varlen-build/lib/fake-cuda %t/launches \
-   RUN:   %S/Inputs/attention.mlir %S/Inputs/gradients.mlir %t/both.mlir
+   RUN:   %S/Inputs/attention.mlir %S/Inputs/gradients.mlir \
+   RUN:   %S/Inputs/update.mlir %t/all.mlir
 */
 
 #define _POSIX_C_SOURCE 200809L /* barriers */
@@ -40,8 +42,8 @@ static struct {
   float dout[Q_SIZE], dq[Q_SIZE], dk[K_SIZE], dv[K_SIZE];
 } host;
 
-static VarlenCode kernels; /* of both functions */
-static VarlenLauncher attention, gradients;
+static VarlenCode kernels; /* of all functions */
+static VarlenLauncher attention, gradients, update;
 
 static void fillRandom(float *values, int size) {
   static uint32_t state = 1;
@@ -187,7 +189,8 @@ static VarlenStatus setImage(VarlenLauncher launcher) {
 static void setUp(char **paths) {
   attention = serializeAndBack(compileFile(paths[0], NULL));
   gradients = compileFile(paths[1], NULL);
-  compileFile(paths[2], &kernels);
+  update = serializeAndBack(compileFile(paths[2], NULL));
+  compileFile(paths[3], &kernels);
   char *ptx = calloc(varlenCodeGetSize(kernels) + 1, 1);
   memcpy(ptx, varlenCodeGetData(kernels), varlenCodeGetSize(kernels));
   EXPECT(setKernels(ptx, IMAGE) > 1);
@@ -416,6 +419,26 @@ static void testGraph(void) {
   EXPECT(!cuCtxDestroy_v2(context));
 }
 
+/* Memory of the caller that a function reads and writes keeps what it holds. */
+static void testUpdate(void) {
+  CUstream stream;
+  EXPECT(!cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  Tensor x = makeOnDevice(host.q, VARLEN_FLOAT, 1, Q_SIZE, 0, 0, stream);
+  Tensor cache = makeOnDevice(host.q, VARLEN_FLOAT, 1, Q_SIZE, 0, 0, stream);
+  const VarlenTensor *tensors[] = {use(&x), use(&cache)};
+  size_t bytes = 0;
+  EXPECT(!setImage(update));
+  EXPECT(!varlenLauncherGetWorkspaceSize(update, tensors, 2, &bytes));
+  void *workspace = allocate(bytes + 1);
+  EXPECT(!varlenLauncherLaunch(update, tensors, 2, workspace, bytes, stream));
+  EXPECT(!varlenLauncherCheck(workspace, stream));
+  EXPECT(has(&x, host.q, Q_SIZE, 1, stream));
+  EXPECT(has(&cache, host.q, Q_SIZE, 2, stream));
+  release(x.tensor.data);
+  release(cache.tensor.data);
+  release(workspace);
+}
+
 /* Entries of the driver that fail once, each in a context that has nothing of
    the launcher; the next launch there is right. */
 static void testFailures(void) {
@@ -463,7 +486,7 @@ static void testFailures(void) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 4 || cuInit(0))
+  if (argc != 5 || cuInit(0))
     return 1;
   setUp(argv + 1);
   testThreads();
@@ -473,9 +496,11 @@ int main(int argc, char **argv) {
   testBadData();
   testPoll();
   testGraph();
+  testUpdate();
   testFailures();
   varlenLauncherDestroy(attention);
   varlenLauncherDestroy(gradients);
+  varlenLauncherDestroy(update);
   varlenCodeDestroy(kernels);
   FakeCudaCounts counts = fakeCudaCount();
   EXPECT(counts.modules == 0 && counts.defaultStream == inDefaultStream);
