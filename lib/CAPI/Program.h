@@ -30,8 +30,8 @@ struct Parameter {
   int64_t elementBytes;
   bool isScalar;
   bool isWritten;
-  /// The function makes it: nothing that it holds before is read. A memref of the
-  /// caller's may be updated.
+  /// The function makes it: nothing that it holds before is read. A memref of
+  /// the caller's may be updated.
   bool isResult = false;
   /// Strides are those of a dense tensor, and the member is empty.
   bool isDense = true;
