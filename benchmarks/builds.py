@@ -30,7 +30,7 @@ sys.path[:0] = [str(ROOT / "python"), str(ROOT / "benchmarks")]
 
 import sets  # noqa: E402
 import varlen  # noqa: E402
-from ours import offsets  # noqa: E402
+from ours import draw_inputs, text_options  # noqa: E402
 
 LEAST_CALLS = 8
 
@@ -52,33 +52,14 @@ def list_rows(heads):
 
 def get_text(row, direction):
     make = varlen.text.attn if direction == "forward" else varlen.text.attn_grad
-    return make(
-        dtype=row.dtype, heads=row.batch.heads, kv_heads=row.batch.kv_heads,
-        head_dim=row.head_dim, window=row.window,
-    )  # fmt: skip
+    return make(**text_options(row))
 
 
 def draw(row):
     """Operands and results by name."""
-    rng = numpy.random.default_rng(1)
-    batch = row.batch
-
-    def normal(tokens, heads):
-        values = rng.standard_normal((tokens, heads, row.head_dim), numpy.float32)
-        return varlen.dtypes.narrow(values, row.dtype)
-
-    arrays = {
-        name: normal(tokens, heads)
-        for name, tokens, heads in [
-            ("q", batch.tokens_q, batch.heads), ("dout", batch.tokens_q, batch.heads),
-            ("k", batch.tokens_k, batch.kv_heads), ("v", batch.tokens_k, batch.kv_heads),
-        ]
-    }  # fmt: skip
-    arrays |= {
-        "cu_seqlens_q": offsets(batch.q_lengths), "cu_seqlens_k": offsets(batch.k_lengths),
-        "out": numpy.zeros_like(arrays["q"]),
-        "lse": numpy.zeros((batch.heads, batch.tokens_q), numpy.float32),
-    }  # fmt: skip
+    arrays = draw_inputs(row)
+    arrays["out"] = numpy.zeros_like(arrays["q"])
+    arrays["lse"] = numpy.zeros((row.batch.heads, row.batch.tokens_q), numpy.float32)
     return arrays | {f"d{name}": numpy.zeros_like(arrays[name]) for name in "qkv"}
 
 

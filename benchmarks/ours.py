@@ -10,7 +10,8 @@ import varlen
 from varlen import kv_cache
 
 
-def _text_options(config):
+def text_options(config):
+    """Arguments of the functions of varlen.text."""
     return {
         "dtype": config.dtype,
         "heads": config.batch.heads,
@@ -24,24 +25,31 @@ def offsets(lengths):
     return numpy.array([0, *numpy.cumsum(lengths)], numpy.int32)
 
 
-def _measure_backward(config, repeat):
-    """Gradients need the out and lse of their inputs."""
+def draw_inputs(config):
+    """q, k, v, dout and cu_seqlens of a packed batch, by name."""
     batch, rng = config.batch, numpy.random.default_rng(1)
 
     def normal(rows, heads):
         values = rng.standard_normal((rows, heads, config.head_dim), numpy.float32)
         return varlen.dtypes.narrow(values, config.dtype)
 
-    inputs = {
+    return {
         "q": normal(batch.tokens_q, batch.heads),
         "k": normal(batch.tokens_k, batch.kv_heads),
         "v": normal(batch.tokens_k, batch.kv_heads),
+        "dout": normal(batch.tokens_q, batch.heads),
         "cu_seqlens_q": offsets(batch.q_lengths),
         "cu_seqlens_k": offsets(batch.k_lengths),
     }
-    options = _text_options(config)
+
+
+def _measure_backward(config, repeat):
+    """Gradients need the out and lse of their inputs."""
+    inputs = draw_inputs(config)
+    dout = inputs.pop("dout")
+    options = text_options(config)
     results = varlen.run(varlen.text.attn(**options), inputs, threads=config.threads)
-    inputs |= results | {"dout": normal(batch.tokens_q, batch.heads)}
+    inputs |= results | {"dout": dout}
     figures = {}
     varlen.run(
         varlen.text.attn_grad(**options), inputs, threads=config.threads,
@@ -54,7 +62,7 @@ def _measure_cache(config, repeat):
     """Keys and values in pages, which are in a random order, or packed; quantised ones have a
     scale for each row and head, as `varlen.kv_cache` makes them."""
     batch, rng = config.batch, numpy.random.default_rng(1)
-    options = _text_options(config)
+    options = text_options(config)
     inputs = {"cu_seqlens_q": offsets(batch.q_lengths)}
     rows = (batch.tokens_k,)
     if config.page is None:
@@ -96,7 +104,7 @@ def measure(build, config, repeat):
         return _measure_backward(config, repeat)
     if config.page is not None or config.kv_dtype is not None:
         return _measure_cache(config, repeat)
-    module = varlen.text.attn(**_text_options(config))
+    module = varlen.text.attn(**text_options(config))
 
     def lengths(values):
         return ",".join(map(str, values))
