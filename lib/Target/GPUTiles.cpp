@@ -212,11 +212,11 @@ mlir::varlen::getRoleRegisters(const GPUTiles &tiles) {
   int64_t warps = tiles.warps + tiles.producers;
   int64_t each = llvm::alignDown(kMultiprocessorRegisters /
                                      (tiles.ctas * warps * kernel::kWarpLanes),
-                                 kernel::kRegisterGranule);
+                                 kernel::kRegisterUnit);
   if (each <= kProducer)
     return std::nullopt;
   int64_t left = each * warps - kProducer * tiles.producers;
-  int64_t own = llvm::alignDown(left / tiles.warps, kernel::kRegisterGranule);
+  int64_t own = llvm::alignDown(left / tiles.warps, kernel::kRegisterUnit);
   return RoleRegisters{std::min(own, kConsumer), kProducer};
 }
 

@@ -39,7 +39,7 @@ inline constexpr int64_t kMaxHeadDim = 4096;
 
 /// Row counts of score tiles on a CPU are multiples of this, so that
 /// micro-kernels of any height have no remainder.
-inline constexpr int64_t kGranule = 8;
+inline constexpr int64_t kRegisterBlock = 8;
 
 /// Tile sizes on a CPU; the parameters of `#varlen.cpu_schedule`.
 struct CPUTiles {

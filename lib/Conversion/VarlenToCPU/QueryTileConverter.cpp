@@ -431,8 +431,8 @@ Values QueryTileConverter::emitBlock(Value k0, ValueRange state) {
   factors->readNumbers(k0, keys);
   if (isKQ()) {
     // Copying keys is worthwhile if several panels read them. A partial last
-    // granule must be copied so that its remaining rows are zero.
-    Value rest = index.rem(keys, kGranule);
+    // register block must be copied so that its remaining rows are zero.
+    Value rest = index.rem(keys, kRegisterBlock);
     Value isSingle = index.equal(numPanels, 1);
     factors->readKeys(k0, keys, index.both(index.equal(rest, 0), isSingle));
     branch(isSingle, prefetch);

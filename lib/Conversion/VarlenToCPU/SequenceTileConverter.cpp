@@ -388,7 +388,7 @@ Values SequenceTileConverter::emitBlock(const Cell &cell, Value number,
   KeyBlock block;
   block.k0 = index.add(tile.kBegin, index.mul(number, schedule.getKvBlock()));
   block.keys = blockKeys(block.k0);
-  Value padded = index.roundUp(block.keys, kGranule);
+  Value padded = index.roundUp(block.keys, kRegisterBlock);
   // Buffers of an item in one piece have room for one block.
   for (Sum &sum : sums)
     if (sum.ofKeys)

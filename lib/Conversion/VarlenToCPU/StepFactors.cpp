@@ -138,7 +138,7 @@ Value StepFactors::viewQueries(const Copy &copy, const Panel &at) {
 //===----------------------------------------------------------------------===//
 
 Value StepFactors::getPadded(Value keys) {
-  return p.isKQ() ? p.index.roundUp(keys, kGranule) : keys;
+  return p.isKQ() ? p.index.roundUp(keys, kRegisterBlock) : keys;
 }
 
 Value StepFactors::emitCopy(const Factor &factor, const Copy &copy,

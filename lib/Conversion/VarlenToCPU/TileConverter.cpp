@@ -57,13 +57,14 @@ TileConverter::emitSeen(const Panel &at, const KeyBlock &block, ValueRange sums,
   MaskRange<Value> seen =
       tile.mask.emitKeysOf(index, tile.pairs.query(index, at.first),
                            tile.pairs.query(index, last), tile.kRows);
-  // In whole granules from k0 on, of which the last may be cut where keys are.
-  Value begin =
-      isZero(seen.begin)
-          ? seen.begin
-          : index.roundDown(index.sub(index.max(seen.begin, k0), k0), kGranule);
+  // In whole register blocks from k0 on, of which the last may be cut where
+  // keys are.
+  Value begin = isZero(seen.begin)
+                    ? seen.begin
+                    : index.roundDown(index.sub(index.max(seen.begin, k0), k0),
+                                      kRegisterBlock);
   Value end = index.min(seen.end, index.add(k0, block.keys));
-  end = index.roundUp(index.max(index.sub(end, k0), 0), kGranule);
+  end = index.roundUp(index.max(index.sub(end, k0), 0), kRegisterBlock);
   if (!isKQ())
     end = index.min(end, block.keys);
   Value from = index.add(k0, begin);

@@ -282,9 +282,9 @@ LogicalResult RolesOp::verify() {
     return success();
   for (uint64_t registers : {*consumer, *producer})
     if (registers < kMinMovedRegisters || registers > kMaxMovedRegisters ||
-        registers % kRegisterGranule != 0)
+        registers % kRegisterUnit != 0)
       return emitOpError("expected registers to be a multiple of ")
-             << kRegisterGranule << " from " << kMinMovedRegisters << " to "
+             << kRegisterUnit << " from " << kMinMovedRegisters << " to "
              << kMaxMovedRegisters << ", got " << registers;
   if (*producer > *consumer)
     return emitOpError("expected consumers to have no fewer registers than "

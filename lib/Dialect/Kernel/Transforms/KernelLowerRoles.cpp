@@ -64,7 +64,7 @@ void KernelLowerRoles::limitRegisters(RolesOp roles) {
   int64_t pool = *roles.getConsumerRegisters() * roles.getConsumers() +
                  *roles.getProducerRegisters() * roles.getProducers();
   int64_t each =
-      llvm::alignTo(llvm::divideCeilSigned(pool, warps), kRegisterGranule);
+      llvm::alignTo(llvm::divideCeilSigned(pool, warps), kRegisterUnit);
   getOperation()->setAttr(NVVM::NVVMDialect::getMaxnregAttrName(),
                           Builder(&getContext()).getI32IntegerAttr(each));
 }

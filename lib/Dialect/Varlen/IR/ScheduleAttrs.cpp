@@ -93,13 +93,13 @@ LogicalResult CPUScheduleAttr::verify(EmitError error, int64_t lanes,
                    << kMaxLanes << ", got " << lanes;
   if (failed(verifyRange(error, "vectors", vectors, 1, kMaxVectorRegisters)))
     return failure();
-  if (rows < 1 || kGranule % rows != 0)
+  if (rows < 1 || kRegisterBlock % rows != 0)
     return error() << "expected rows to be 1, 2, 4 or 8, got " << rows;
   if (failed(verifyRange(error, "panels", panels, 1,
                          kMaxTileRows / (lanes * vectors))) ||
-      failed(
-          verifyRange(error, "kv_block", kv_block, kGranule, kMaxTileRows)) ||
-      failed(verifyMultiple(error, "kv_block", kv_block, kGranule)) ||
+      failed(verifyRange(error, "kv_block", kv_block, kRegisterBlock,
+                         kMaxTileRows)) ||
+      failed(verifyMultiple(error, "kv_block", kv_block, kRegisterBlock)) ||
       failed(verifyRange(error, "part", part, 0, kMaxPartBlocks)) ||
       failed(verifyRange(error, "few_part", few_part, 0, kMaxPartBlocks)))
     return failure();

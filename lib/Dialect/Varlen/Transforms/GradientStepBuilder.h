@@ -83,41 +83,44 @@ protected:
     }
   }
 
-  /// A score tile that products of the whole step read, and where a granule of
-  /// it is computed: in the tile, or apart if the tile is rounded for these.
+  /// A score tile that products of the whole step read, and where a register
+  /// block of it is computed: in the tile, or apart if the tile is rounded for
+  /// these.
   struct WeightTile {
     Value all, work, row, column;
   };
 
-  Value emptyGranule(const StepPanel::Group &group) {
+  Value emptyRegisterBlock(const StepPanel::Group &group) {
     return tensor::EmptyOp::create(
-        b, SmallVector<int64_t>{kGranule, group.width}, compute);
+        b, SmallVector<int64_t>{kRegisterBlock, group.width}, compute);
   }
 
-  SmallVector<WeightTile> placeGranule(const StepPanel::Granule &at,
-                                       ValueRange tiles) {
+  SmallVector<WeightTile> placeRegisterBlock(const StepPanel::RegisterBlock &at,
+                                             ValueRange tiles) {
     Value zero = IndexBuilder{b}.constant(0);
     return llvm::map_to_vector(tiles, [&](Value all) {
       return elementOf(all) == compute
                  ? WeightTile{all, all, at.row, at.group.column}
-                 : WeightTile{all, emptyGranule(at.group), zero, zero};
+                 : WeightTile{all, emptyRegisterBlock(at.group), zero, zero};
     });
   }
 
-  Value viewGranule(StepPanel &panel, const StepPanel::Group &group,
-                    const WeightTile &tile) {
-    return panel.slice(tile.work, {tile.row, tile.column},
-                       {b.getIndexAttr(kGranule), b.getIndexAttr(group.width)});
+  Value viewRegisterBlock(StepPanel &panel, const StepPanel::Group &group,
+                          const WeightTile &tile) {
+    return panel.slice(
+        tile.work, {tile.row, tile.column},
+        {b.getIndexAttr(kRegisterBlock), b.getIndexAttr(group.width)});
   }
 
-  Value insertGranule(StepPanel &panel, Value granule, const WeightTile &tile) {
-    return panel.insert(granule, tile.work, {tile.row, tile.column});
+  Value insertRegisterBlock(StepPanel &panel, Value block,
+                            const WeightTile &tile) {
+    return panel.insert(block, tile.work, {tile.row, tile.column});
   }
 
   /// What `emit` returns, which begins with where `tiles` are computed: with
-  /// limits only where some query of the granule does not see all of its keys.
-  /// Tiles that are rounded are written.
-  Values emitTiles(StepPanel &panel, const StepPanel::Granule &at,
+  /// limits only where some query of the register block does not see all of its
+  /// keys. Tiles that are rounded are written.
+  Values emitTiles(StepPanel &panel, const StepPanel::RegisterBlock &at,
                    ArrayRef<WeightTile> tiles,
                    function_ref<Values(bool hides)> emit) {
     Values next = Values(emitChoice(

@@ -50,15 +50,15 @@ SmallVector<Value> OnlineAttnBuilder::emit() {
   return {endSum(step.getAcc(), alpha, accSum), to.m, lNew};
 }
 
-Values OnlineAttnBuilder::emitGranule(StepPanel &panel,
-                                      const StepPanel::Granule &at,
-                                      ValueRange state) {
+Values OnlineAttnBuilder::emitRegisterBlock(StepPanel &panel,
+                                            const StepPanel::RegisterBlock &at,
+                                            ValueRange state) {
   return panel.forSeeing(at, [&](const StepPanel::Queries &queries) {
     OwningOpRef<OnlineAttnOp> part = panel.cut(step, queries, at.row);
     Value tile = state[0], top = panel.sliceColumns(state[1], queries);
     Value s = products(panel.sliceRows(step.getQ(), queries),
                        panel.sliceRows(step.getK(), at.row),
-                       panel.sliceGranule(tile, at.row, queries));
+                       panel.sliceRegisterBlock(tile, at.row, queries));
     if (Value scale = step.getKScale())
       s = scaleKeys(s, panel.sliceRows(scale, at.row), /*init=*/s);
     s = score(*part, s);
@@ -73,11 +73,11 @@ Values OnlineAttnBuilder::emitGranule(StepPanel &panel,
       tile = emitChoice(
                  b, panel.isSeen(at), [&] { return Values{tile}; },
                  [&] {
-                   return Values{insert(
-                       hidden(panel.sliceGranule(tile, at.row, queries)))};
+                   return Values{insert(hidden(
+                       panel.sliceRegisterBlock(tile, at.row, queries)))};
                  })
                  .front();
-      s = panel.sliceGranule(tile, at.row, queries);
+      s = panel.sliceRegisterBlock(tile, at.row, queries);
     } else {
       s = hidden(s);
       tile = insert(s);
@@ -94,22 +94,20 @@ Values OnlineAttnBuilder::emitWeights(StepPanel &panel,
   for (const StepPanel::Queries &queries : group.vectors) {
     OwningOpRef<OnlineAttnOp> cut =
         panel.cut(step, queries, queries.keys.begin);
-    SmallVector<OpFoldResult> offsets = {queries.keys.begin, queries.column},
-                              sizes = {panel.getLength(queries.keys),
-                                       b.getIndexAttr(queries.width)};
-    Value part = weights(panel.slice(isRounded ? scores : p, offsets, sizes),
+    Value part = weights(panel.sliceSeen(isRounded ? scores : p, queries),
                          panel.sliceColumns(to.factor, queries),
                          panel.sliceColumns(to.minus, queries));
     // Before the sum of the weights, so that one loop computes all of it.
     Value kept = multiplyByFactor(*cut, part);
     if (Value scale = step.getVScale())
-      kept = scaleKeys(kept,
-                       panel.slice(scale, {offsets[0], b.getIndexAttr(0)},
-                                   {sizes[0], b.getIndexAttr(1)}),
-                       empty(kept, compute));
+      kept = scaleKeys(
+          kept,
+          panel.slice(scale, {queries.keys.begin, b.getIndexAttr(0)},
+                      {panel.getLength(queries.keys), b.getIndexAttr(1)}),
+          empty(kept, compute));
     Value added = reduce(part, panel.sliceColumns(sum, queries), bodyOfSum);
     sum = panel.insertColumns(added, sum, queries);
-    p = panel.insert(round(kept, step.getV()), p, offsets);
+    p = panel.insertSeen(round(kept, step.getV()), p, queries);
   }
   return {p, sum};
 }
@@ -119,9 +117,9 @@ SmallVector<Value> OnlineAttnBuilder::emitPanel(CPUScheduleAttr schedule) {
   StepPanel panel(b, schedule, step, getExtents(b, step.getK())[0]);
   Value scores = emptyScores(step.getQ(), step.getK());
   Values state = {scores, fill(-kInfinity, empty(m, compute))};
-  state = panel.forEachGranule(
-      state, [&](const StepPanel::Granule &at, ValueRange state) {
-        return emitGranule(panel, at, state);
+  state = panel.forEachRegisterBlock(
+      state, [&](const StepPanel::RegisterBlock &at, ValueRange state) {
+        return emitRegisterBlock(panel, at, state);
       });
   scores = state[0];
   Reference to = getReference(m, state[1], step.getRescaleThreshold());

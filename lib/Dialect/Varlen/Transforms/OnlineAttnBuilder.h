@@ -21,13 +21,13 @@ struct OnlineAttnBuilder : StateBuilder {
       : StateBuilder(step, isRoundedIn(step), builder), step(step),
         skipsRescaling(skipsRescaling) {}
   SmallVector<Value> emit();
-  /// The step in granules of keys.
+  /// The step in register blocks of keys.
   SmallVector<Value> emitPanel(CPUScheduleAttr schedule);
 
 private:
-  /// The scores of a granule, and the largest one of each query so far.
-  Values emitGranule(StepPanel &panel, const StepPanel::Granule &at,
-                     ValueRange state);
+  /// The scores of a register block, and the largest one of each query so far.
+  Values emitRegisterBlock(StepPanel &panel, const StepPanel::RegisterBlock &at,
+                           ValueRange state);
   /// p of a group, as the second product reads it, and its sum.
   Values emitWeights(StepPanel &panel, const StepPanel::Group &group,
                      const Reference &to, Value scores, Value p, Value sum);

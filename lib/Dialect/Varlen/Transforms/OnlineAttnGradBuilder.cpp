@@ -102,15 +102,14 @@ SmallVector<Value> OnlineAttnGradBuilder::emit() {
   return getResults(dq, dk, dv, dcaptures);
 }
 
-Values OnlineAttnGradBuilder::emitGranule(StepPanel &panel,
-                                          const StepPanel::Granule &at,
-                                          ValueRange state) {
+Values OnlineAttnGradBuilder::emitRegisterBlock(
+    StepPanel &panel, const StepPanel::RegisterBlock &at, ValueRange state) {
   const StepPanel::Group &group = at.group;
   bool needsDs = needsScoreGradients();
   // Products, of one vector of queries if the other sees no key.
-  Values scores = {emptyGranule(group)};
+  Values scores = {emptyRegisterBlock(group)};
   if (needsDs)
-    scores.push_back(emptyGranule(group));
+    scores.push_back(emptyRegisterBlock(group));
   scores = panel.forSeeing(at, [&](const StepPanel::Queries &queries) {
     StepPanel::Queries own = queries;
     own.column = panel.getOffset(group, queries);
@@ -129,12 +128,12 @@ Values OnlineAttnGradBuilder::emitGranule(StepPanel &panel,
   // p and ds, in the tiles that other products read if they are not rounded for
   // these.
   SmallVector<WeightTile> tiles =
-      placeGranule(at, state.take_front(scores.size()));
+      placeRegisterBlock(at, state.take_front(scores.size()));
   OwningOpRef<OnlineAttnGradOp> part = panel.cut(step, group, at.row);
   auto emit = [&](bool hides) {
     OnlineAttnGradBuilder of(*part, b);
     auto placeOf = [&](const WeightTile &tile) {
-      return viewGranule(panel, group, tile);
+      return viewRegisterBlock(panel, group, tile);
     };
     // With a factor p is where ds will be, which it is read for.
     bool hasFactor = getFactor(step.getScoreBody()) != nullptr;
@@ -142,7 +141,7 @@ Values OnlineAttnGradBuilder::emitGranule(StepPanel &panel,
     Value placeOfP = !hasFactor ? place : needsDs ? placeOf(tiles[1]) : Value();
     Value p = of.probabilities(scores[0], hides, placeOfP);
     Value pTimesFactor = of.multiplyByFactor(*part, p, place);
-    Values next = {insertGranule(panel, pTimesFactor, tiles[0])};
+    Values next = {insertRegisterBlock(panel, pTimesFactor, tiles[0])};
     if (needsDs) {
       SmallVector<Value> dcaptures;
       for (Value sums : state.drop_front(2))
@@ -150,7 +149,7 @@ Values OnlineAttnGradBuilder::emitGranule(StepPanel &panel,
       Value ds =
           of.scoreGradients(scores[0], p, pTimesFactor, scores[1], hides,
                             dcaptures, hasFactor ? p : placeOf(tiles[1]));
-      next.push_back(insertGranule(panel, ds, tiles[1]));
+      next.push_back(insertRegisterBlock(panel, ds, tiles[1]));
       for (auto [sums, own] : llvm::zip_equal(state.drop_front(2), dcaptures))
         next.push_back(panel.insertColumns(own, sums, group));
     }
@@ -170,9 +169,9 @@ SmallVector<Value> OnlineAttnGradBuilder::emitPanel(CPUScheduleAttr schedule) {
     state.push_back(emptyLike(step.getQ()));
     llvm::append_range(state, step.getDcaptures());
   }
-  state = panel.forEachGranule(
-      state, [&](const StepPanel::Granule &at, ValueRange state) {
-        return emitGranule(panel, at, state);
+  state = panel.forEachRegisterBlock(
+      state, [&](const StepPanel::RegisterBlock &at, ValueRange state) {
+        return emitRegisterBlock(panel, at, state);
       });
   Value dq = step.getDq(), dk = step.getDk(), dv = step.getDv();
   if (dv)

@@ -19,7 +19,7 @@ namespace mlir::varlen {
 struct OnlineAttnGradBuilder : GradientStepBuilder<OnlineAttnGradOp> {
   using GradientStepBuilder::GradientStepBuilder;
   SmallVector<Value> emit();
-  /// The gradients in granules of keys.
+  /// The gradients in register blocks of keys.
   SmallVector<Value> emitPanel(CPUScheduleAttr schedule);
 
 private:
@@ -37,9 +37,9 @@ private:
   bool needsScoreGradients() {
     return step.getDq() || step.getDk() || !step.getWrtCaptures().empty();
   }
-  /// p and ds of a granule, and the gradients of captures.
-  Values emitGranule(StepPanel &panel, const StepPanel::Granule &at,
-                     ValueRange state);
+  /// p and ds of a register block, and the gradients of captures.
+  Values emitRegisterBlock(StepPanel &panel, const StepPanel::RegisterBlock &at,
+                           ValueRange state);
   SmallVector<Value> getResults(Value dq, Value dk, Value dv,
                                 ValueRange dcaptures);
 };

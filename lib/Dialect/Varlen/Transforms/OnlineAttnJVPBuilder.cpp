@@ -106,15 +106,14 @@ SmallVector<Value> OnlineAttnJVPBuilder::emit() {
           endSum(step.getTacc(), alpha, tacc), tl};
 }
 
-Values OnlineAttnJVPBuilder::emitGranule(StepPanel &panel,
-                                         const StepPanel::Granule &at,
-                                         ValueRange state) {
+Values OnlineAttnJVPBuilder::emitRegisterBlock(
+    StepPanel &panel, const StepPanel::RegisterBlock &at, ValueRange state) {
   return panel.forSeeing(at, [&](const StepPanel::Queries &queries) {
     OwningOpRef<OnlineAttnJVPOp> part = panel.cut(step, queries, at.row);
     Tiles tiles = {state[0], state[1]};
     auto slice = [&] {
-      return Tiles{panel.sliceGranule(tiles.own, at.row, queries),
-                   panel.sliceGranule(tiles.tangent, at.row, queries)};
+      return Tiles{panel.sliceRegisterBlock(tiles.own, at.row, queries),
+                   panel.sliceRegisterBlock(tiles.tangent, at.row, queries)};
     };
     auto insert = [&](const Tiles &s) {
       SmallVector<OpFoldResult> offsets = {at.row, queries.column};
@@ -159,12 +158,9 @@ Values OnlineAttnJVPBuilder::emitWeights(StepPanel &panel,
   for (const StepPanel::Queries &queries : group.vectors) {
     OwningOpRef<OnlineAttnJVPOp> cut =
         panel.cut(step, queries, queries.keys.begin);
-    SmallVector<OpFoldResult> offsets = {queries.keys.begin, queries.column},
-                              sizes = {panel.getLength(queries.keys),
-                                       b.getIndexAttr(queries.width)};
     // Before the sums of the weights, so that one loop computes all of it.
-    Value scores = panel.slice(wide.own, offsets, sizes),
-          tscores = panel.slice(wide.tangent, offsets, sizes);
+    Value scores = panel.sliceSeen(wide.own, queries),
+          tscores = panel.sliceSeen(wide.tangent, queries);
     Value weight = weights(scores, panel.sliceColumns(to.factor, queries),
                            panel.sliceColumns(to.minus, queries));
     Value tangent = weighTangents(weight, tscores);
@@ -177,10 +173,10 @@ Values OnlineAttnJVPBuilder::emitWeights(StepPanel &panel,
     l = add(weight, l);
     tl = add(tangent, tl);
     if (isRounded)
-      wide = {panel.insert(weight, wide.own, offsets),
-              panel.insert(tangent, wide.tangent, offsets)};
-    p = panel.insert(round(kept, step.getV()), p, offsets);
-    tp = panel.insert(round(keptTangent, step.getV()), tp, offsets);
+      wide = {panel.insertSeen(weight, wide.own, queries),
+              panel.insertSeen(tangent, wide.tangent, queries)};
+    p = panel.insertSeen(round(kept, step.getV()), p, queries);
+    tp = panel.insertSeen(round(keptTangent, step.getV()), tp, queries);
     if (!isRounded)
       wide = {p, tp};
   }
@@ -196,9 +192,9 @@ SmallVector<Value> OnlineAttnJVPBuilder::emitPanel(CPUScheduleAttr schedule) {
   Values state = {emptyScores(step.getQ(), step.getK()),
                   emptyScores(step.getQ(), step.getK()),
                   fill(-kInfinity, empty(m, compute))};
-  state = panel.forEachGranule(
-      state, [&](const StepPanel::Granule &at, ValueRange state) {
-        return emitGranule(panel, at, state);
+  state = panel.forEachRegisterBlock(
+      state, [&](const StepPanel::RegisterBlock &at, ValueRange state) {
+        return emitRegisterBlock(panel, at, state);
       });
   Tiles scores = {state[0], state[1]};
   Reference to = getReference(m, state[2]);

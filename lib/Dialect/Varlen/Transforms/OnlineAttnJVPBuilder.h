@@ -24,7 +24,7 @@ struct OnlineAttnJVPBuilder : StateBuilder {
   OnlineAttnJVPBuilder(OnlineAttnJVPOp step, OpBuilder &builder)
       : StateBuilder(step, isRoundedIn(step), builder), step(step) {}
   SmallVector<Value> emit();
-  /// The step in granules of keys.
+  /// The step in register blocks of keys.
   SmallVector<Value> emitPanel(CPUScheduleAttr schedule);
 
 private:
@@ -41,10 +41,10 @@ private:
   Tiles hideTiles(OnlineAttnJVPOp at, const Tiles &scores, Tiles inits = {});
   /// p * ts, of tangents before the scale.
   Value weighTangents(Value p, Value tangents);
-  /// The scores of a granule, their tangents, and the largest score of each
-  /// query so far.
-  Values emitGranule(StepPanel &panel, const StepPanel::Granule &at,
-                     ValueRange state);
+  /// The scores of a register block, their tangents, and the largest score of
+  /// each query so far.
+  Values emitRegisterBlock(StepPanel &panel, const StepPanel::RegisterBlock &at,
+                           ValueRange state);
   /// p and p * ts of a group, as the second products read them, their sums and,
   /// where they are rounded, both as they are, in place of the scores.
   Values emitWeights(StepPanel &panel, const StepPanel::Group &group,

@@ -238,14 +238,13 @@ SmallVector<Value> OnlineAttnJVPGradBuilder::emit() {
   return results;
 }
 
-Values OnlineAttnJVPGradBuilder::emitGranule(StepPanel &panel,
-                                             const StepPanel::Granule &at,
-                                             ValueRange state) {
+Values OnlineAttnJVPGradBuilder::emitRegisterBlock(
+    StepPanel &panel, const StepPanel::RegisterBlock &at, ValueRange state) {
   const StepPanel::Group &group = at.group;
   // Products, of one vector of queries if the other sees no key.
   Values tiles;
   for (unsigned i = 0; i < 4; ++i)
-    tiles.push_back(emptyGranule(group));
+    tiles.push_back(emptyRegisterBlock(group));
   tiles = panel.forSeeing(at, [&](const StepPanel::Queries &queries) {
     StepPanel::Queries own = queries;
     own.column = panel.getOffset(group, queries);
@@ -272,13 +271,13 @@ Values OnlineAttnJVPGradBuilder::emitGranule(StepPanel &panel,
   // Weights, in the tiles that other products read if they are not rounded for
   // these.
   SmallVector<WeightTile> weights =
-      placeGranule(at, state.take_front(getNumWeights()));
+      placeRegisterBlock(at, state.take_front(getNumWeights()));
   OwningOpRef<OnlineAttnJVPGradOp> part = panel.cut(step, group, at.row);
   auto emit = [&](bool hides) {
     OnlineAttnJVPGradBuilder of(*part, b);
     SmallVector<Value> places, dcaptures;
     for (const WeightTile &tile : weights)
-      places.push_back(viewGranule(panel, group, tile));
+      places.push_back(viewRegisterBlock(panel, group, tile));
     ValueRange sums = state.drop_front(weights.size());
     for (Value sum : sums)
       dcaptures.push_back(panel.sliceColumns(sum, group));
@@ -286,7 +285,7 @@ Values OnlineAttnJVPGradBuilder::emitGranule(StepPanel &panel,
         of.emitWeights(products, hides, dcaptures, places);
     Values next;
     for (auto [tile, weight] : llvm::zip_equal(weights, made))
-      next.push_back(insertGranule(panel, weight, tile));
+      next.push_back(insertRegisterBlock(panel, weight, tile));
     for (auto [sum, own] : llvm::zip_equal(sums, dcaptures))
       next.push_back(panel.insertColumns(own, sum, group));
     return next;
@@ -303,9 +302,9 @@ OnlineAttnJVPGradBuilder::emitPanel(CPUScheduleAttr schedule) {
     state.push_back(tensor::EmptyOp::create(b, getExtents(b, scores),
                                             elementOf(getFactorOf(weight))));
   llvm::append_range(state, step.getDcaptures());
-  state = panel.forEachGranule(
-      state, [&](const StepPanel::Granule &at, ValueRange state) {
-        return emitGranule(panel, at, state);
+  state = panel.forEachRegisterBlock(
+      state, [&](const StepPanel::RegisterBlock &at, ValueRange state) {
+        return emitRegisterBlock(panel, at, state);
       });
   Value dv = panel.addToKeys(state[Tp], step.getDtout(), step.getDv());
   if (step.getDout())

@@ -22,7 +22,7 @@ public:
   using GradientStepBuilder::GradientStepBuilder;
 
   SmallVector<Value> emit();
-  /// The step in granules of keys.
+  /// The step in register blocks of keys.
   SmallVector<Value> emitPanel(CPUScheduleAttr schedule);
 
 private:
@@ -65,9 +65,9 @@ private:
   SmallVector<Value> pullBackTangents(const Products &products, Value dscores,
                                       Value tdscores, ValueRange sources,
                                       ValueRange inits);
-  /// The weights of a granule, and the gradients of captures.
-  Values emitGranule(StepPanel &panel, const StepPanel::Granule &at,
-                     ValueRange state);
+  /// The weights of a register block, and the gradients of captures.
+  Values emitRegisterBlock(StepPanel &panel, const StepPanel::RegisterBlock &at,
+                           ValueRange state);
 };
 
 } // namespace mlir::varlen

@@ -95,7 +95,7 @@ Value StepPanel::addKeys(Value key, Value row) {
 }
 
 //===----------------------------------------------------------------------===//
-// Granules
+// Register blocks
 //===----------------------------------------------------------------------===//
 
 Values
@@ -127,18 +127,19 @@ StepPanel::forEachGroup(ValueRange state,
                          index.constant(width), state, emit));
 }
 
-Values StepPanel::forEachGranule(
-    ValueRange state, function_ref<Values(const Granule &, ValueRange)> body) {
+Values StepPanel::forEachRegisterBlock(
+    ValueRange state,
+    function_ref<Values(const RegisterBlock &, ValueRange)> body) {
   return forEachGroup(state, [&](const Group &group, ValueRange state) {
     return Values(emitLoop(b, group.keys.begin, group.keys.end,
-                           index.constant(kGranule), state,
+                           index.constant(kRegisterBlock), state,
                            [&](Value row, ValueRange state) {
                              return body({group, hideBounds(row)}, state);
                            }));
   });
 }
 
-Values StepPanel::forSeeing(const Granule &at,
+Values StepPanel::forSeeing(const RegisterBlock &at,
                             function_ref<Values(const Queries &)> body) {
   const Group &group = at.group;
   if (group.vectors.size() == 1)
@@ -157,9 +158,10 @@ Values StepPanel::forSeeing(const Granule &at,
       }));
 }
 
-Value StepPanel::isSeen(const Granule &at) {
-  return index.both(index.lessEqual(seenBegin, at.row),
-                    index.lessEqual(index.add(at.row, kGranule), seenEnd));
+Value StepPanel::isSeen(const RegisterBlock &at) {
+  return index.both(
+      index.lessEqual(seenBegin, at.row),
+      index.lessEqual(index.add(at.row, kRegisterBlock), seenEnd));
 }
 
 //===----------------------------------------------------------------------===//
@@ -205,7 +207,7 @@ Value StepPanel::forEachColumns(
           height = schedule.getRows();
   if (columns % width != 0) {
     width = columns;
-    height = kGranule;
+    height = kRegisterBlock;
   }
   Value zero = index.constant(0);
   if (width == columns)
@@ -264,7 +266,7 @@ Value StepPanel::addToQueries(Value scores, Value keys, Value sums) {
 
 Value StepPanel::forEachRows(Value tile, const Group &group,
                              function_ref<Value(Value row, Value part)> body) {
-  return forEachRow(typeOf(tile).getDimSize(0), kGranule, tile,
+  return forEachRow(typeOf(tile).getDimSize(0), kRegisterBlock, tile,
                     [&](Value row, int64_t height, Value tile) {
                       Value part = slice(tile, {row, group.column},
                                          {b.getIndexAttr(height),
@@ -340,9 +342,19 @@ Value StepPanel::sliceColumns(Value tile, const Queries &queries) {
                {getExtents(b, tile)[0], b.getIndexAttr(queries.width)});
 }
 
-Value StepPanel::sliceGranule(Value scores, Value row, const Queries &queries) {
+Value StepPanel::sliceSeen(Value scores, const Queries &queries) {
+  return slice(scores, {queries.keys.begin, queries.column},
+               {getLength(queries.keys), b.getIndexAttr(queries.width)});
+}
+
+Value StepPanel::insertSeen(Value part, Value scores, const Queries &queries) {
+  return insert(part, scores, {queries.keys.begin, queries.column});
+}
+
+Value StepPanel::sliceRegisterBlock(Value scores, Value row,
+                                    const Queries &queries) {
   return slice(scores, {row, queries.column},
-               {b.getIndexAttr(kGranule), b.getIndexAttr(queries.width)});
+               {b.getIndexAttr(kRegisterBlock), b.getIndexAttr(queries.width)});
 }
 
 Value StepPanel::insert(Value part, Value tile,

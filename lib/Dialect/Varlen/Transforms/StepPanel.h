@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Part of varlen-online-softmax. On a CPU the rows of a score tile are keys,
-// and its columns a panel of queries. Scores are computed in granules of 8
-// keys, and only where some query sees a key: the limits of a step, which do
+// and its columns a panel of queries. Scores are computed in register blocks of
+// 8 keys, and only where some query sees a key: the limits of a step, which do
 // not fall from one query to the next, are the bounds of loops.
 //
 //===----------------------------------------------------------------------===//
@@ -42,7 +42,7 @@ public:
     SmallVector<Queries, 2> vectors;
   };
   /// 8 keys from `row` on, of which some query of `group` sees one.
-  struct Granule {
+  struct RegisterBlock {
     const Group &group;
     Value row;
   };
@@ -66,27 +66,29 @@ public:
     auto keys = cast<RankedTensorType>(step.getK().getType()).getDimSize(0);
     return schedule && step.getOrientation() == Orientation::KQ &&
            step.getSeenBegin() && !step.getLo().getType().isDynamicDim(1) &&
-           (ShapedType::isDynamic(keys) || keys % kGranule == 0);
+           (ShapedType::isDynamic(keys) || keys % kRegisterBlock == 0);
   }
 
   /// The keys that some of the `count` queries from `first` on see, rounded
   /// outwards to multiples.
-  KeyRange getKeysOf(Value first, int64_t count, int64_t multiple = kGranule);
+  KeyRange getKeysOf(Value first, int64_t count,
+                     int64_t multiple = kRegisterBlock);
   Value getLength(const KeyRange &range);
 
   /// The groups of all queries, one after the other: `body` takes and returns
   /// what is carried.
   Values forEachGroup(ValueRange state,
                       function_ref<Values(const Group &, ValueRange)> body);
-  /// The same for the granules of all groups.
-  Values forEachGranule(ValueRange state,
-                        function_ref<Values(const Granule &, ValueRange)> body);
-  /// What `body` returns for the queries whose vectors see a key of a granule:
-  /// the group, or one of its vectors.
-  Values forSeeing(const Granule &at,
+  /// The same for the register blocks of all groups.
+  Values forEachRegisterBlock(
+      ValueRange state,
+      function_ref<Values(const RegisterBlock &, ValueRange)> body);
+  /// What `body` returns for the queries whose vectors see a key of a register
+  /// block: the group, or one of its vectors.
+  Values forSeeing(const RegisterBlock &at,
                    function_ref<Values(const Queries &)> body);
-  /// Whether all queries see all keys of a granule.
-  Value isSeen(const Granule &at);
+  /// Whether all queries see all keys of a register block.
+  Value isSeen(const RegisterBlock &at);
 
   /// `step` on the numbers that it reads of those queries, and on the keys from
   /// `row` on. Rows and destinations are all of those of `step`.
@@ -128,13 +130,17 @@ public:
   /// Parts of tiles; the tile where that is all of it.
   Value slice(Value tile, ArrayRef<OpFoldResult> offsets,
               ArrayRef<OpFoldResult> sizes);
-  Value sliceRows(Value tile, Value row, int64_t count = kGranule);
+  Value sliceRows(Value tile, Value row, int64_t count = kRegisterBlock);
   Value sliceRows(Value tile, const Queries &queries) {
     return sliceRows(tile, queries.column, queries.width);
   }
   Value sliceColumns(Value tile, const Queries &queries);
-  /// The rows of a granule.
-  Value sliceGranule(Value scores, Value row, const Queries &queries);
+  /// The part of a score tile that is of these queries and of the keys that
+  /// some of them see, and a tile with that part in it.
+  Value sliceSeen(Value scores, const Queries &queries);
+  Value insertSeen(Value part, Value scores, const Queries &queries);
+  /// The rows of a register block.
+  Value sliceRegisterBlock(Value scores, Value row, const Queries &queries);
   /// The tile with a part of it replaced.
   Value insert(Value part, Value tile, ArrayRef<OpFoldResult> offsets);
   Value insertColumns(Value part, Value tile, const Queries &queries);

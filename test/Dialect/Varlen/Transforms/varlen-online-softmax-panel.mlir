@@ -82,7 +82,7 @@ func.func @three_vectors(%q: tensor<24x64xbf16>, %k: tensor<?x64xbf16>, %v: tens
 
 // -----
 
-// Gradients: p and ds granule by granule, with limits where not all queries see it. Rows of
+// Gradients: p and ds in register blocks of 8 keys, with limits where not all queries see it. Rows of
 // dk and dv are summed over the queries that see one of them, which are looked for from
 // those of the rows before; rows of dq over the keys that these queries see. Tiles of
 // sums are as high as registers have room for.

@@ -35,7 +35,7 @@ inline constexpr int64_t kSlotMBarrierBytes = 16;
 inline constexpr int64_t kTakenBytes = 8;
 /// Warps of a warpgroup, and how many registers its threads may have once the
 /// kernel runs (PTX ISA, setmaxnreg).
-inline constexpr int64_t kWarpgroupWarps = 4, kRegisterGranule = 8,
+inline constexpr int64_t kWarpgroupWarps = 4, kRegisterUnit = 8,
                          kMinMovedRegisters = 24, kMaxMovedRegisters = 256;
 
 } // namespace mlir::varlen::kernel
