@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+
 from . import _library, text
 from ._arrays import (
     Array, check_description, check_writable, describe, is_on_cuda, refuse_unsigned,
 )  # fmt: skip
-from ._attention import QUANTISED, _compile, call_frames
+from ._attention import QUANTISED, _compile, call_frames, stream_error
 from ._options import as_flag
 
 # Rank, extents by name and elements of operands, in their order: T is the type of k, C that of
@@ -34,13 +36,24 @@ _ELEMENTS = {
 def _make_source(given, interleaved):
     """The text of a function for these arrays. Raises TypeError and ValueError where ranks or
     elements are wrong; what else the operation asks for, its compilation says."""
-    types = {}
+    types = {name: describe(name, array) for name, array in given.items()}
+    return append_source(given, types, interleaved)
+
+
+def append_source(given, types, interleaved):
+    """The same for arrays and their Descriptions, by name."""
     for name, array in given.items():
         rank, extents, kind = _OPERANDS[name]
-        types[name] = describe(name, array)
         check_description(name, types[name], rank, extents, _ELEMENTS[kind])
         if kind == "C":
             refuse_unsigned(name, array, types[name].element)
+    opened = ((name, x.element, text.open_extents(name, x.shape)) for name, x in types.items())
+    return _find_text(tuple(opened), interleaved)
+
+
+@functools.cache
+def _find_text(operands, interleaved):
+    types = {name: (element, shape) for name, element, shape in operands}
     return text.append_function(types, interleaved=interleaved)
 
 
@@ -81,12 +94,14 @@ def append(
     k_scale: Array | None = None,
     v_scale: Array | None = None,
     num_threads: int | None = None,
+    stream: int | None = None,
 ) -> None:
     """Writes keys and values of new tokens into a cache, behind those that it has.
 
     Row cu_seqlens[s] + i of k and v is that of position p = seqused_k[s] + i of sequence s, and
     becomes row p % page of page block_table[s, p // page]. No other row of the cache changes.
-    Arrays of any library with DLPack whose memory can be written to, on the CPU.
+    Arrays of any library with DLPack whose memory can be written to, on the CPU or all on one
+    CUDA device.
 
     Args:
         k_cache: (P, page, Hkv, D), of f16, bf16, f32 or f64 (T), or with scales of int8 or
@@ -107,6 +122,10 @@ def append(
             head are multiplied by is written to these, and is the largest magnitude of the row
             over the largest number of the type. T is not f64 then.
         num_threads: Threads of this call; None: what set_num_threads says.
+        stream: Of arrays on a CUDA device: the handle (CUstream) of a stream, for which the call
+            waits. None: the stream that is current in k's library (torch, cupy), for which it
+            does not; where lists or the table are wrong nothing is written then, and no error
+            is raised.
 
     Raises:
         TypeError: an argument is no array, or its elements are not of these types.
@@ -130,13 +149,16 @@ def append(
         interleaved = as_flag("interleaved", interleaved)
     if interleaved and cos is None:
         raise ValueError("interleaved: expected cos and sin beside it")
+    if is_on_cuda(k):
+        from . import _cuda
+
+        return _cuda.append(given, interleaved, stream)
+    if stream is not None:
+        raise stream_error()
     _run(given, interleaved, num_threads)
 
 
 def _run(given, interleaved, num_threads):
-    for name, array in given.items():
-        if is_on_cuda(array):
-            raise NotImplementedError(f"{name}: expected an array in memory of the CPU")
     try:
         frames = _find_frames(given, interleaved)
     # RuntimeError: a nested tensor of torch has no shape.

@@ -351,16 +351,16 @@ def is_on_cuda(array):
     return test is not None and test(array)
 
 
-def export_on_cuda(name, array, device, stream):
-    """As `export`, of an array that has to be on that device (DLPack's type and number);
-    what is in it, is there for work in the stream."""
+def export_on_cuda(name, array, device, stream, first="q"):
+    """As `export`, of an array that has to be on that device (DLPack's type and number), as the
+    one called `first` is; what is in it, is there for work in the stream."""
     if not hasattr(array, "__dlpack_device__"):
         raise TypeError(f"{name}: expected an array with __dlpack__, got {type(array).__name__}")
     if tuple(array.__dlpack_device__()) != tuple(device):
         kind, number = array.__dlpack_device__()
         place = "in memory of the CPU" if kind == CPU else f"on device {number} (type {kind})"
         raise ValueError(
-            f"{name}: expected an array on CUDA device {device[1]}, as q is, got one {place}"
+            f"{name}: expected an array on CUDA device {device[1]}, as {first} is, got one {place}"
         )
     try:
         if find_library(array) == "torch":

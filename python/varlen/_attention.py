@@ -344,7 +344,7 @@ def attn(
 
         return _cuda.attn(given, options, out, return_lse, stream)
     if stream is not None:
-        raise _stream_error()
+        raise stream_error()
     plan = _find_plan("attn", given, options)
     maker, (dtype, compute) = plan.maker, plan.dtypes
     rows, heads = q.shape[:2]
@@ -417,7 +417,7 @@ def attn_grad(
 
         return _cuda.attn_grad(given, options, stream)
     if stream is not None:
-        raise _stream_error()
+        raise stream_error()
     plan = _find_plan("attn_grad", given, options)
     maker, (dtype, _, _, compute) = plan.maker, plan.dtypes
     empty = maker.empty
@@ -504,7 +504,7 @@ def attn_jvp(
 
         return _cuda.attn_jvp(given, options, stream)
     if stream is not None:
-        raise _stream_error()
+        raise stream_error()
     plan = _find_plan("attn_jvp", given, options)
     maker, (dtype, compute) = plan.maker, plan.dtypes
     rows, heads = q.shape[:2]
@@ -540,7 +540,7 @@ def _add_block_table(given, block_table, cu_seqlens_k):
     given["block_table"] = block_table
 
 
-def _stream_error():
+def stream_error():
     return ValueError("stream: expected none for arrays in memory of the CPU")
 
 

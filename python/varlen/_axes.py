@@ -30,6 +30,19 @@ SEQUENCES["block_table"] = ("sequences", "table_pages")
 
 # What has numbers of heads, of rows or of pages, as its rank says.
 SCALES = ("k_scale", "v_scale")
+# The operands of varlen.append, which has no queries.
+APPEND_AXES = {
+    "k": AXES["k"],
+    "v": AXES["v"],
+    "cu_seqlens": ("sequences + 1",),
+    "seqused_k": SEQUENCES["seqused_k"],
+    "block_table": SEQUENCES["block_table"],
+    "cos": ("positions", "pairs"),
+    "sin": ("positions", "pairs"),
+    "k_cache": _PAGED["k"],
+    "v_cache": _PAGED["v"],
+}
+APPEND_AXES |= {name: _PAGED["k"][:3] for name in SCALES}
 
 
 def find_axes(name, captures, paged=False):
@@ -47,8 +60,8 @@ def explain(name, dim, axis, got, wanted, owner):
     """What is wrong with an extent that should be that of `axis` of another tensor."""
     if axis in ROWS:
         return f"{name} has {got} rows: expected {wanted}, as many as {owner}"
-    if axis == "pages":
-        return f"{name} has {got} pages: expected {wanted}, as many as {owner}"
+    if axis in ("pages", "positions"):
+        return f"{name} has {got} {axis}: expected {wanted}, as many as {owner}"
     if axis == "page_rows":
         return f"expected {owner} and {name} to have the same rows in a page, got {wanted} and {got}"
     if axis == "sequences + 1" and name == "block_table":

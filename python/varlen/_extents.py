@@ -5,17 +5,18 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ._axes import SCALES, explain, find_axes
+from ._axes import APPEND_AXES, SCALES, explain, find_axes
 
 
 class ExtentRule(NamedTuple):
-    """Extent `dim` of a tensor and `more` is extent 0 of another. Tensors are places in a list
-    of names."""
+    """Extent `dim` of a tensor and `more` is extent `owner_dim` of another. Tensors are places in
+    a list of names."""
 
     tensor: int
     dim: int
     more: int
     owner: int
+    owner_dim: int = 0
 
 
 # Whose first extents others have, where types leave them open.
@@ -39,14 +40,36 @@ def find_rules(names, captures):
     return rules
 
 
+def find_append_rules(names):
+    """The ExtentRules of the operands of varlen.append: the first that has an axis owns it."""
+    rules, owners = [], {}
+    for place, name in enumerate(names):
+        for dim, axis in enumerate(APPEND_AXES[name]):
+            more = axis == "sequences"
+            owner = owners.setdefault("sequences + 1" if more else axis, (place, dim))
+            if owner[0] != place:
+                rules.append(ExtentRule(place, dim, int(more), *owner))
+    return rules
+
+
 def check_extents(shapes, captures):
     """That extents of operands, shapes by name, agree as far as they are numbers. Raises
     ValueError."""
+    paged = "block_table" in shapes
+    axes = {name: find_axes(name, captures, paged) for name in shapes if name not in SCALES}
+    _check_rules(find_rules(list(shapes), captures), shapes, axes)
+
+
+def check_append_extents(shapes):
+    """The same of the operands of varlen.append."""
+    _check_rules(find_append_rules(list(shapes)), shapes, APPEND_AXES)
+
+
+def _check_rules(rules, shapes, axes):
     names = list(shapes)
-    for rule in find_rules(names, captures):
+    for rule in rules:
         name, owner = names[rule.tensor], names[rule.owner]
-        got, wanted = shapes[name][rule.dim], shapes[owner][0]
+        got, wanted = shapes[name][rule.dim], shapes[owner][rule.owner_dim]
         if isinstance(got, int) and isinstance(wanted, int) and got + rule.more != wanted:
-            axes = find_axes(name, captures, "block_table" in shapes)
-            axis = "sequences + 1" if rule.more else axes[rule.dim]
+            axis = "sequences + 1" if rule.more else axes[name][rule.dim]
             raise ValueError(explain(name, rule.dim, axis, got, wanted, owner))

@@ -25,6 +25,7 @@ __all__ = ["KVCache", "OutOfPages", "Step", "quantise"]
 _NO_PAGE = -1
 # Fewer rows of floats assignments copy faster.
 _MANY_ROWS = 64
+_APPENDED = {"float16", "bfloat16", "float32", "float64"}
 
 
 # The largest number of a type that quantised rows are of, by its name.
@@ -171,8 +172,10 @@ class KVCache:
             if getattr(x, "requires_grad", False) and self._library.is_grad_enabled():
                 raise ValueError(f"{name}: expected a tensor that needs no gradient; use torch.no_grad()")
         scales = (self.k_scale[layer], self.v_scale[layer]) if self.k_scale else ()
-        if (scales or len(step.pages) >= _MANY_ROWS) and self._append_whole(step, pools, scales, k, v):
-            return
+        is_much = scales or len(step.pages) >= _MANY_ROWS
+        are_in_rows = all(map(_is_in_rows, (*pools, *scales, k, v)))
+        if is_much and are_in_rows and _is_appendable(k, v, scales):
+            return self._append_whole(step, pools, scales, k, v)
         for number, (x, pool) in enumerate(zip((k, v), pools)):
             if scales:
                 x, scale = quantise(x, pool.dtype)
@@ -180,18 +183,14 @@ class KVCache:
             pool[step.pages, step.rows] = x
 
     def _append_whole(self, step, pools, scales, k, v):
-        """The same by varlen.append, in one pass over the rows; whether that takes such arrays."""
+        """The same by varlen.append, in one pass over the rows."""
         if self._library.__name__ == "torch":
             from .torch import append
         else:
             from ._append import append
         before = step.seqused_k - (step.cu_seqlens_q[1:] - step.cu_seqlens_q[:-1])
         options = dict(zip(("k_scale", "v_scale"), scales))
-        try:
-            append(*pools, k, v, step.cu_seqlens_q, before, block_table=step.block_table, **options)
-        except (NotImplementedError, ValueError):
-            return False  # They are on a GPU, or have other strides.
-        return True
+        append(*pools, k, v, step.cu_seqlens_q, before, block_table=step.block_table, **options)
 
     def read(self, request: Hashable, layer: int = 0) -> tuple[Array, Array]:
         """Copies of the keys (length, Hkv, D) and values (length, Hkv, Dv) of a request; of
@@ -329,6 +328,19 @@ def _library_of(array):
 def _widen(array):
     """An array of numpy or torch in float32."""
     return array.float() if find_library(array) == "torch" else array.astype("float32")
+
+
+def _is_appendable(k, v, scales):
+    """Whether varlen.append takes rows of these types, quantised if there are scales."""
+    names = {_name_dtype(k.dtype), _name_dtype(v.dtype)}
+    return len(names) == 1 and names <= _APPENDED - ({"float64"} if scales else set())
+
+
+def _is_in_rows(array):
+    """Whether numbers of a row are beside each other, as varlen.append wants them."""
+    if find_library(array) == "torch":
+        return array.stride(-1) == 1 and not array.is_neg()
+    return array.strides[-1] == array.itemsize
 
 
 def _name_dtype(dtype):

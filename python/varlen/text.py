@@ -411,6 +411,12 @@ _APPEND_STATIC = {
 WRITTEN = ("k_cache", "v_cache", "k_scale", "v_scale")
 
 
+def open_extents(name, shape):
+    """The shape of an operand of varlen.append, with None for extents that are part of no type."""
+    static = _APPEND_STATIC.get(name, ())
+    return tuple(n if d in static else None for d, n in enumerate(shape))
+
+
 def append_function(operands, *, interleaved=False, name="append"):
     """A module with one function around one varlen.append. Its arguments are k, v, cu_seqlens,
     seqused_k, block_table, cos and sin, those that there are, on tensors, and k_cache, v_cache,
@@ -418,8 +424,8 @@ def append_function(operands, *, interleaved=False, name="append"):
     All may have any strides but the last, which is 1."""
 
     def extents_of(key, element, shape):
-        static = _APPEND_STATIC.get(key, ())
-        return "".join(f"{n if d in static else '?'}x" for d, n in enumerate(shape)) + element
+        extents = ("?" if n is None else n for n in open_extents(key, shape))
+        return "".join(f"{n}x" for n in extents) + element
 
     parameters, views, types = [], [], []
     for key, (element, shape) in operands.items():

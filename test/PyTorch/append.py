@@ -4,16 +4,13 @@ any strides; as an operator under PyTorch's checks and in graphs, where the cach
 errors, after which the cache is what it was."""
 
 import torch
-from device import ON_CUDA, skip
+from device import ON_CUDA, settle
 from packed import fails, offsets
 
 import varlen.torch
 from varlen.kv_cache import quantise
 from varlen.torch import append
 from varlen.torch._rotary import rotate
-
-if ON_CUDA:
-    skip("no GPU has a kernel for an append")
 
 USED, NEW = [5, 0, 16, 15, 3], [3, 0, 1, 1, 200]
 TOTAL, PAGE, WIDTH = sum(NEW), 16, 13
@@ -138,7 +135,7 @@ def refuse(kind, words, **changed):
         "block_table": table, **rotary,
     }  # fmt: skip
     kept = k_cache.clone(), v_cache.clone()
-    fails(kind, words, lambda: append(**given | changed))
+    fails(kind, words, lambda: (append(**given | changed), settle()))
     assert torch.equal(k_cache, kept[0]) and torch.equal(v_cache, kept[1]), words
 
 
@@ -148,7 +145,12 @@ for words, changed in (
     ("block_table[3, 0] = -1: expected 0 to 69", {"block_table": table.index_fill(1, torch.tensor(0), -1).where(torch.arange(5)[:, None] == 3, table)}),
     ("expected a page that nothing else writes to, and block_table[3, 0] is the same", {"block_table": twice}),
     ("seqused_k[4] = 9: expected 0 to 8, as 200 new rows must fit", {"seqused_k": used + 6}),
-    ("cos has 202 rows: expected at least 203", {"cos": angles[:202]}),
+    ("cos has 202 rows: expected at least 203", {name: x[:202] for name, x in rotary.items()}),
+    ("sin: expected shape (203, 7), got (202, 7)", {"sin": angles[:202]}),
+    ("seqused_k: expected shape (5,), got (4,)", {"seqused_k": used[1:]}),
+    ("block_table: expected shape (5, 13), got (6, 13)", {"block_table": torch.cat([table, table[:1]])}),
+    ("sequence 4 of cu_seqlens has 200 rows: expected at most 192", {"block_table": table[:, :12]}),
+    ("a page of k_cache has 0 rows", {"k_cache": k_cache[:, :0], "v_cache": v_cache[:, :0]}),
     ("v_cache: expected shape (70, 16, 2, 40), got (69, 16, 2, 40)", {"v_cache": v_cache[:69]}),
     ("k_cache: expected shape (70, 16, 2, 24), got (70, 16, 2, 23)", {"k_cache": k_cache[..., :23]}),
     ("v: expected shape (205, 2, 40), got (204, 2, 40)", {"v": v[1:]}),
@@ -165,6 +167,9 @@ refuse(TypeError, "k: expected a torch.Tensor, got a list", k=[1.0])
 for name in ("k_cache", "v_cache", "k", "v", "cu_seqlens", "seqused_k"):
     refuse(TypeError, f"{name}: expected a torch.Tensor, got a NoneType", **{name: None})
 refuse(TypeError, "interleaved: expected", interleaved="yes")
+if ON_CUDA:
+    refuse(ValueError, "k_cache: expected a tensor on cuda:0, as k is, got one on cpu", k_cache=k_cache.cpu())
+    refuse(ValueError, "cu_seqlens: expected a tensor on cuda:0, as k is, got one on cpu", cu_seqlens=cu.cpu())
 refuse(NotImplementedError, "k: expected a tensor that needs no gradient", k=k.clone().requires_grad_())
 meta = {name: x.to("meta") for name, x in {"k_cache": k_cache, "v_cache": v_cache, "k": k, "v": v[1:]}.items()}
 fails(ValueError, "v: expected shape (205, 2, 40), got (204, 2, 40)", lambda: append(**meta, cu_seqlens=cu.to("meta"), seqused_k=used.to("meta")))

@@ -74,6 +74,16 @@ gc.collect()
 torch.cuda.synchronize()
 assert driver.fakeCudaCount().blocks == blocks, (driver.fakeCudaCount().blocks, blocks)
 
+# An append launches, too, with no memory but the workspace.
+pages = [torch.zeros(4, 16, 4, 64, dtype=torch.bfloat16, device="cuda:0") for _ in range(2)]
+lists = cu, cu.new_zeros(2), cu.new_tensor([[3], [1]])
+varlen.torch.append(*pages, *plain[:2], *lists[:2], block_table=lists[2])
+before = counts(WAITS + MEMORY)
+allocated, launched = counts(("cuMemAlloc_v2", "cuLaunchKernelEx")).values()
+varlen.torch.append(*pages, *plain[:2], *lists[:2], block_table=lists[2])
+assert counts(WAITS + MEMORY) == before and fake_device.calls("cuMemAlloc_v2") - allocated == 1
+assert fake_device.calls("cuLaunchKernelEx") > launched
+
 # The stream that is current on the tensors' device, in autograd's thread, too; the thread's
 # own device is as it was.
 def streams_of(call):

@@ -10,10 +10,11 @@ whose stream is waited for; memory of the caller's library alone; errors."""
 # CHECK: tangents: right
 # CHECK: slices: right
 # CHECK: pages: right
+# CHECK: append: right
 # CHECK: current stream: right, 0 waits
 # CHECK: allocations: 3 of 3
 # CHECK: wrong cu_seqlens: NaN
-# CHECK: kernels compiled: 5
+# CHECK: compiled: 7 for the GPU, 2 for the CPU
 # CHECK: errors: right
 
 import ctypes
@@ -31,10 +32,10 @@ import varlen
 from checks import check_attn, check_gradients, check_tangents, cumulate, normal, raises
 from cuda import Driver
 from executor import build_runtime, compile_kernels
-from varlen import _attention, _launcher, _library
+from varlen import _attention, _launcher, _library, text
 from varlen._arrays import Description
 
-HEADS, KV_HEADS, DIM, PAGE = 4, 2, 64, 16
+HEADS, KV_HEADS, DIM, PAGE, PAIRS = 4, 2, 64, 16, 20
 OPTIONS = {"window": (25, 0)}
 
 
@@ -48,17 +49,34 @@ def text_of(operation):
         given = {"q": q, "k": pages, "v": pages, "cu_seqlens_q": cu}
         given |= dict(zip(lists, (cu, Description("i32", (0, 0)))))
         operation = "attn"
+    if operation == "append":
+        rows, new = Description("i8", (0, 0, KV_HEADS, DIM)), Description("bf16", (0, KV_HEADS, DIM))
+        given = {"k": new, "v": new, "cu_seqlens": cu, "seqused_k": cu}
+        given |= {"block_table": Description("i32", (0, 0))}
+        given |= {name: Description("f32", (0, PAIRS)) for name in ("cos", "sin")}
+        given |= {"k_cache": rows, "v_cache": rows}
+        given |= {name: Description("f32", (0, 0, KV_HEADS)) for name in ("k_scale", "v_scale")}
+        opened = {name: (x.element, text.open_extents(name, x.shape)) for name, x in given.items()}
+        return text.append_function(opened, interleaved=True)
+    if operation == "quantised":
+        rows = Description("i8", (0, PAGE, KV_HEADS, DIM))
+        given = {"q": q, "k": rows, "v": rows, "cu_seqlens_q": cu, "seqused_k": cu}
+        given |= {"block_table": Description("i32", (0, 0))}
+        given |= {name: Description("f32", (0, 0, KV_HEADS)) for name in ("k_scale", "v_scale")}
+        operation = "attn"
     if operation == "attn_grad":
         given |= {"dout": q, "out": q, "lse": Description("f32", (HEADS, 0))}
     if operation == "attn_jvp":
         given |= {"tq": q, "tk": kv, "tv": kv}
-    return _attention.make_source(operation, given, OPTIONS["window"], None, "bottom_right", None)
+    options = OPTIONS["window"], None, "bottom_right", None, None
+    return _attention.make_source(operation, given, *options, quantised=operation == "attn")
 
 
 # What is compiled: the operation, and whether arrays may have strides.
 KINDS = {"forward": ("attn", False), "backward": ("attn_grad", False),
          "tangents": ("attn_jvp", False), "slices": ("attn", True),
-         "pages": ("pages", False)}  # fmt: skip
+         "pages": ("pages", False), "append": ("append", True),
+         "quantised": ("quantised", False)}  # fmt: skip
 
 
 class ExecutorLauncher(_launcher.Launcher):
@@ -87,7 +105,7 @@ class Managed(ctypes.Structure):
 new_capsule = ctypes.pythonapi.PyCapsule_New
 new_capsule.restype = ctypes.py_object
 new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-CODES = {"float32": 2, "float64": 2, "bfloat16": 4, "int32": 0, "uint8": 1}
+CODES = {"float32": 2, "float64": 2, "bfloat16": 4, "int32": 0, "int8": 0, "uint8": 1}
 
 
 class Device:
@@ -238,6 +256,54 @@ def check_pages(packed):
     print("pages: right")
 
 
+def check_append(packed):
+    """New keys and values into a quantised cache, with the bits of a CPU, and attention to it."""
+    k, v, cu = packed[1][:37], packed[2][:37], packed[3]
+    used = np.array([3, 0, 16, 15, 4], np.int32)
+    table = np.array([[2, 5], [-1, 99], [99, 0], [7, 3], [1, -1]], np.int32)
+    angles = np.random.default_rng(4).uniform(0, 6, (24, PAIRS))
+    rotary = {"cos": np.cos(angles).astype("f4"), "sin": np.sin(angles).astype("f4")}
+    shape = 9, PAGE, KV_HEADS, DIM
+    caches = [np.full(shape, 7, np.int8) for _ in range(2)]
+    scales = [np.ones(shape[:3], np.float32) for _ in range(2)]
+    given = dict(zip(("k_cache", "v_cache", "k_scale", "v_scale"), caches + scales))
+    given |= {"k": k, "v": v, "cu_seqlens": cu, "seqused_k": used, "block_table": table, **rotary}
+    arrays = {name: Array(x) for name, x in given.items()}
+    options = {"interleaved": True, "stream": driver.stream.value}
+    assert varlen.append(**arrays, **options) is None
+    varlen.append(**given, interleaved=True)
+    for name in ("k_cache", "v_cache", "k_scale", "v_scale"):
+        assert arrays[name].load().tobytes() == given[name].tobytes(), name
+    table[2, 0] = 4
+    more = {"seqused_k": used + np.diff(cu), "block_table": table}
+    more |= {name: given[name] for name in ("k_scale", "v_scale")}
+    q = normal(np.random.default_rng(5), "bf16", 37, HEADS, DIM)
+    out = varlen.attn(*map(Array, (q, *caches, cu)), **{name: Array(x) for name, x in more.items()},
+                      **OPTIONS, stream=driver.stream.value)  # fmt: skip
+    wanted = varlen.attn(q, *caches, cu, **more, **OPTIONS)
+    np.testing.assert_allclose(out.load().astype("f4"), wanted.astype("f4"), rtol=1e-2, atol=1e-2)
+
+    def refuse(words, kind=ValueError, **changed):
+        before = {name: arrays[name].load() for name in ("k_cache", "v_scale")}
+        raises(kind, words, varlen.append, **(arrays | changed), **options)
+        assert all((arrays[name].load() == x).all() for name, x in before.items()), words
+
+    same = table.copy()
+    same[4, 0] = 5
+    refuse("block_table[4, 0] = 5: expected a page that nothing else writes to", block_table=Array(same))
+    refuse("k_cache: expected an array on CUDA device 0, as k is", k_cache=caches[0])
+    refuse("v_scale has 8 pages: expected 9, as many as k_cache", v_scale=Array(scales[1][:8]))
+    refuse("seqused_k has 6 entries: expected 5, one for each sequence", seqused_k=Array(cu))
+    refuse("sin has 23 positions: expected 24, as many as cos", sin=Array(rotary["sin"][:23]))
+    refuse("k_scale: expected elements of f32, got f64", TypeError, k_scale=Array(scales[0].astype("f8")))
+    read_only = Array(caches[1])
+    read_only.read_only = True
+    refuse("v_cache: expected an array that can be written, got a read-only one", v_cache=read_only)
+    options["stream"] = None
+    refuse("stream: expected the handle of a CUDA stream for Array")
+    print("append: right")
+
+
 def check_current(packed):
     """In the stream that is the library's current one, with memory from it alone."""
     arrays = [CurrentArray(x) for x in packed]
@@ -253,7 +319,8 @@ def check_current(packed):
     wrong = CurrentArray(np.array([0, 29, 9, 30, 30, 37], np.int32))
     out = varlen.attn(*arrays[:3], wrong, arrays[4], **OPTIONS)
     print("wrong cu_seqlens:", "NaN" if np.isnan(out.load().astype("f4")).all() else "written")
-    print("kernels compiled:", len(varlen._cache._kept))
+    launchers = sum(isinstance(x, _launcher.Launcher) for x in varlen._cache._kept.values())
+    print(f"compiled: {launchers} for the GPU, {len(varlen._cache._kept) - launchers} for the CPU")
 
 
 def check_errors(packed):
@@ -295,6 +362,7 @@ def run():
     packed = make_inputs()
     check_standard(packed)
     check_pages(packed)
+    check_append(packed)
     check_current(packed)
     check_errors(packed)
 

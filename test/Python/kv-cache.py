@@ -153,8 +153,25 @@ def check_errors(library):
         expect(kind, words, lambda: KVCache(k, v))
 
 
+def check_apart(library):
+    """Many rows into pools that varlen.append does not take, whose numbers are apart."""
+    k, v = (draw(library, np.random.default_rng(3), 150, DIM) for _ in "kv")
+    wide = [library.zeros((20, 8, HEADS, 2 * DIM), dtype=k.dtype) for _ in "kv"]
+    for pools in (wide, [x[..., ::2] for x in wide]):
+        cache = KVCache(*(x[..., :DIM] for x in pools))
+        cache.append(cache.extend({"a": 150}), k, v)
+        assert all(map(same, cache.read("a"), (k, v)))
+    # Quantised rows of two types.
+    pools = [library.zeros((20, 8, HEADS, DIM), dtype=library.int8) for _ in "kv"]
+    scales = [library.zeros((20, 8, HEADS), dtype=library.float32) for _ in "kv"]
+    cache = KVCache(*pools, *scales)
+    cache.append(cache.extend({"a": 150}), library.asarray(k, dtype=library.float64), v)
+    assert all(abs(x - y).max() < 0.03 for x, y in zip(cache.read("a"), (k, v)))
+
+
 for library in filter(None, (np, torch)):
     check_random(library)
+    check_apart(library)
     check_errors(library)
 if torch:
     cache = KVCache(*(make_pools(torch, DIM)[0] for _ in "kv"))

@@ -8,6 +8,7 @@ import torch
 
 from .. import text
 from .._arrays import refuse_negative_view
+from .._extents import find_append_rules
 from .._options import as_flag
 from ._functions import check_dense
 from ._kernels import NAMES, OnCPU
@@ -40,10 +41,12 @@ def append(
     k_scale: torch.Tensor | None = None,
     v_scale: torch.Tensor | None = None,
 ) -> None:
-    """Writes keys and values of new tokens into a cache on the CPU, behind those that it has.
+    """Writes keys and values of new tokens into a cache, behind those that it has.
 
     Row cu_seqlens[s] + i of k and v is that of position p = seqused_k[s] + i of sequence s, and
     becomes row p % page of page block_table[s, p // page]. No other row of the cache changes.
+    Tensors are on the CPU, or all on one CUDA device. There no call waits: what is wrong in lists
+    and in the table, after which nothing is written, is raised by a later call, or by `check`.
 
     Args:
         k_cache, v_cache: (P, page, Hkv, D) and (P, page, Hkv, Dv), of float16, bfloat16, float32 or
@@ -64,7 +67,7 @@ def append(
     Raises:
         TypeError, ValueError: what does not go together, is out of range, or would be written
             twice. Then nothing has been written.
-        NotImplementedError: a gradient, and tensors on a GPU.
+        NotImplementedError: a gradient.
     """
     named = {
         "k_cache": k_cache, "v_cache": v_cache, "k": k, "v": v, "cu_seqlens": cu_seqlens,
@@ -122,8 +125,14 @@ def _check(given, interleaved):
             raise ValueError(f"{name}: expected a tensor on {k.device}, as k is, got one on {x.device}")
     if ("cos" in given) != ("sin" in given) or (interleaved and "cos" not in given):
         raise ValueError("expected cos and sin, which interleaved goes with, or none of them")
+    batch = given["cu_seqlens"].shape[0] - 1
+    if batch < 0:
+        raise ValueError("cu_seqlens is empty: expected an entry for each sequence, and the end")
     for name, wanted in (
         ("v", (*k.shape[:2], given["v"].shape[2])),
+        ("seqused_k", (batch,)),
+        ("block_table", (batch, *given.get("block_table", k).shape[1:2])),
+        ("sin", given.get("cos", k).shape),
         ("k_cache", (*given["k_cache"].shape[:2], *k.shape[1:])),
         ("v_cache", (*given["k_cache"].shape[:2], *given["v"].shape[1:])),
         ("k_scale", given["k_cache"].shape[:3]),
@@ -136,30 +145,28 @@ def _check(given, interleaved):
 
 
 @functools.cache
-def _find_kernel(described, interleaved):
-    """The kernel for operands of that name, dtype and shape, of which extents that are part of no
-    type are None."""
+def _find_kernel(described, interleaved, device):
+    """The kernel, on the CUDA device of that number or if it is negative on the CPU, for operands
+    of that name, dtype and shape, of which extents that are part of no type are None."""
     operands = {name: (_ELEMENTS[dtype], shape) for name, dtype, shape in described}
-    return OnCPU(text.append_function(operands, interleaved=interleaved))
+    source = text.append_function(operands, interleaved=interleaved)
+    if device < 0:
+        return OnCPU(source)
+    from ._launches import UpdateOnCUDA
 
-
-# How many of the last extents are part of the code.
-_STATIC = {
-    "k": 2, "v": 2, "cos": 1, "sin": 1, "k_cache": 2, "v_cache": 2, "k_scale": 1, "v_scale": 1,
-}  # fmt: skip
+    return UpdateOnCUDA(source, find_append_rules, device)
 
 
 def _describe(name, x):
     """What the code for an operand follows from."""
-    static = _STATIC.get(name, 0)
-    open_extents = x.dim() - static
-    return name, x.dtype, (None,) * open_extents + tuple(x.shape[open_extents:])
+    return name, x.dtype, text.open_extents(name, x.shape)
 
 
-def _append_on_cpu(*arguments, **options):
+def _append_on_device(*arguments, **options):
     given, interleaved = _read(arguments, options)
+    described = tuple(_describe(*x) for x in given.items())
     try:
-        kernel = _find_kernel(tuple(_describe(*x) for x in given.items()), interleaved)
+        kernel = _find_kernel(described, interleaved, given["k"].get_device())
         kernel(list(given.values()))
     except (KeyError, ValueError):
         _check(given, interleaved)  # Has more to say where types are wrong.
@@ -181,5 +188,6 @@ def _append_of_negative_views(*arguments, **options):
     append_op(**given, interleaved=interleaved)
 
 
-library.impl("append", _append_on_cpu, "CPU")
+for _device in ("CPU", "CUDA"):
+    library.impl("append", _append_on_device, _device)
 library.impl("append", _append_of_negative_views, "Negative")

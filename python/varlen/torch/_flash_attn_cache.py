@@ -118,14 +118,11 @@ def flash_attn_with_kvcache(
         new = k.flatten(0, 1), v.flatten(0, 1)
         # One pass over the keys; a few that are not turned an assignment copies faster.
         is_much = rotary_cos is not None or batch * new_rows >= _FEW_ROWS
-        if is_much and q.device.type == "cpu":
-            cu_seqlens = torch.arange(batch + 1, dtype=torch.int32) * new_rows
+        is_taken = is_much and all(x.stride(-1) == 1 and not x.is_neg() for x in (k_cache, v_cache))
+        if is_taken and _has_own_pages(table, before, used, k_cache):
+            cu_seqlens = torch.arange(batch + 1, dtype=torch.int32, device=q.device) * new_rows
             rotary = () if rotary_cos is None else (rotary_cos, rotary_sin, rotary_interleaved)
-            try:
-                return append_op(k_cache, v_cache, *new, cu_seqlens, before.int(), table, *rotary)
-            except ValueError:
-                pass  # What it does not take: a cache with other strides or the negative bit,
-                # two writes to a page.
+            return append_op(k_cache, v_cache, *new, cu_seqlens, before.int(), table, *rotary)
         _check_apart(*places_k, k_cache.shape[1])
         k_cache[places_k] = turn(k, torch.arange(new_rows, device=q.device)).flatten(0, 1)
         v_cache[places_k] = new[1]
@@ -285,6 +282,14 @@ def _place(table, before, new_rows, rows):
     """(pages, rows) of the new rows of all sequences."""
     positions = before[:, None] + torch.arange(new_rows, device=table.device)
     return table.gather(1, positions // rows).long().flatten(), (positions % rows).flatten()
+
+
+def _has_own_pages(table, before, used, k_cache):
+    """Whether new rows of each entry of the table go to a page of its own, as append wants."""
+    rows = k_cache.shape[1]
+    first = torch.arange(table.shape[1], device=table.device) * rows
+    pages = table[(first + rows > before[:, None]) & (first < used[:, None])]
+    return len(pages.unique()) == len(pages)
 
 
 def _check_apart(pages, row, rows):

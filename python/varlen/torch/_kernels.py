@@ -12,6 +12,7 @@ import torch
 
 from .. import _arrays, _library
 from .._attention import _compile
+from .._extents import find_rules
 
 NAMES = {
     torch.float16: "f16",
@@ -72,7 +73,8 @@ class Kernel:
             return OnCPU(self._source)
         from ._launches import OnCUDA
 
-        return OnCUDA(self._source, self._captures, device)
+        rules = functools.partial(find_rules, captures=self._captures)
+        return OnCUDA(self._source, rules, device)
 
 
 class OnCPU:

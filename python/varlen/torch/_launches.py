@@ -10,7 +10,6 @@ import torch
 
 from .. import _launcher, _library
 from .._attention import source_error
-from .._extents import find_rules
 from . import _kernels
 
 # As varlenLauncherLaunch wants rows that are copied whole.
@@ -26,16 +25,19 @@ def _find_current_stream():
 
 class OnCUDA:
     """A function of tensors on the CUDA device of that number: kernels for dense tensors,
-    and others, which read single elements, for those with strides. Extents of results, which
-    are the last tensors, agree with those of operands already."""
+    and others, which read single elements, for those with strides. `find_rules` gives the
+    ExtentRules of operands by their names; results, which are the last tensors, agree with them
+    already."""
 
     __slots__ = (
-        "_captures", "_current_stream", "_dense", "_device", "_expects_dense", "_index",
-        "_num_operands", "_rules", "_source", "_strided",
+        "_current_stream", "_dense", "_device", "_expects_dense", "_find_rules", "_index",
+        "_num_operands", "_rules", "_source", "_strided", "_written",
     )  # fmt: skip
+    # Whether what kernels write to are results, or else operands.
+    _has_results = True
 
-    def __init__(self, source, captures, index):
-        self._source, self._captures, self._index = source, captures, index
+    def __init__(self, source, find_rules, index):
+        self._source, self._find_rules, self._index = source, find_rules, index
         self._device = torch.device("cuda", index)
         self._current_stream = _find_current_stream()
         self._dense = self._strided = None  # Frames
@@ -55,12 +57,15 @@ class OnCUDA:
             if self._dense is None:
                 self._dense = self._load(strided=False)
             return self._launch(self._dense, tensors)
+        self._launch_strided(tensors)
+
+    def _launch_strided(self, tensors):
         if self._strided is None:
             self._strided = self._load(strided=True)
         try:
             self._launch(self._strided, tensors)
         except ValueError:
-            if not _kernels.call_on_copies(self, tensors, self._num_operands):
+            if not _kernels.call_on_copies(self, tensors, self._num_operands, self._written):
                 raise
 
     def _launch(self, frames, tensors):
@@ -71,9 +76,9 @@ class OnCUDA:
             status = frame.measure()
             if status:
                 _library.raise_error(status)
-            for tensor, dim, more, owner in self._rules:
-                if tensors[tensor].size(dim) + more != tensors[owner].size(0):
-                    # _checks.check says which.
+            for tensor, dim, more, owner, owner_dim in self._rules:
+                if tensors[tensor].size(dim) + more != tensors[owner].size(owner_dim):
+                    # The operator's checks say which.
                     raise ValueError("expected extents that agree")
             workspace = torch.empty(frame.size.value, dtype=torch.uint8, device=self._device)
             frame.workspace.value = workspace.data_ptr()
@@ -91,9 +96,23 @@ class OnCUDA:
         except _library.CompileError as error:
             raise source_error(error) from None
         # Kernels find out, too, where extents do not agree, but a call does not wait for them.
-        operands = [x.name for x in launcher.parameters if not x.is_written]
-        self._rules, self._num_operands = find_rules(operands, self._captures), len(operands)
+        are_results = self._has_results
+        operands = [x for x in launcher.parameters if not (are_results and x.is_written)]
+        self._rules = self._find_rules([x.name for x in operands])
+        self._num_operands = len(operands)
+        self._written = {i for i, operand in enumerate(operands) if operand.is_written}
         return _library.Frames(launcher, _launcher.LaunchFrame)
+
+
+class UpdateOnCUDA(OnCUDA):
+    """A function without results that writes to operands: by one kind of kernels for all strides,
+    which copy no rows whole."""
+
+    __slots__ = ()
+    _has_results = False
+
+    def __call__(self, tensors):
+        self._launch_strided(tensors)
 
 
 def _is_dense(tensors):
