@@ -165,6 +165,8 @@ static Element getElement(XLA_FFI_DataType type) {
     return {VARLEN_FLOAT, 64};
   case XLA_FFI_DataType_BF16:
     return {VARLEN_BFLOAT, 16};
+  case XLA_FFI_DataType_F8E4M3FN:
+    return {VARLEN_FLOAT8_E4M3FN, 8};
   default:
     return {0, 0};
   }

@@ -28,8 +28,10 @@ SEQUENCES |= {name: ("sequences",) for name in ("seqused_q", "seqused_k", "q_off
 SEQUENCES["block_table"] = ("sequences", "table_pages")
 
 
-# What has numbers of heads, of rows or of pages, as its rank says.
+# What a number of these is of, by their rank, without pages and with them.
 SCALES = ("k_scale", "v_scale")
+_SCALES = {1: ("kv_heads",), 2: ("kv_rows", "kv_heads")}
+_PAGED_SCALES = {1: ("kv_heads",), 2: ("pages", "kv_heads"), 3: _PAGED["k"][:3]}
 # The operands of varlen.append, which has no queries.
 APPEND_AXES = {
     "k": AXES["k"],
@@ -45,9 +47,12 @@ APPEND_AXES = {
 APPEND_AXES |= {name: _PAGED["k"][:3] for name in SCALES}
 
 
-def find_axes(name, captures, paged=False):
+def find_axes(name, captures, paged=False, rank=None):
     """Names of the axes of an operand or a result, for captures (name: what it is of); of a
-    table's entries there are as many as it likes. `paged` has keys and values in pages."""
+    table's entries there are as many as it likes. `paged` has keys and values in pages, and
+    `rank` is that of a scale."""
+    if name in SCALES:
+        return (_PAGED_SCALES if paged else _SCALES)[rank]
     if paged and name in _PAGED:
         return _PAGED[name]
     capture = name if name in captures or name[:1] not in "dt" else name[1:]

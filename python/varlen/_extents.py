@@ -56,8 +56,19 @@ def check_extents(shapes, captures):
     """That extents of operands, shapes by name, agree as far as they are numbers. Raises
     ValueError."""
     paged = "block_table" in shapes
-    axes = {name: find_axes(name, captures, paged) for name in shapes if name not in SCALES}
+    axes = {name: find_axes(name, captures, paged, len(shape)) for name, shape in shapes.items()}
     _check_rules(find_rules(list(shapes), captures), shapes, axes)
+    _check_rules(_find_scale_rules(list(shapes), axes), shapes, axes)
+
+
+def _find_scale_rules(names, axes):
+    """The rules of scales: k_scale is of what k has, and v_scale of what v has."""
+    places = {name: i for i, name in enumerate(names)}
+    return [
+        ExtentRule(places[name], dim, 0, places[name[0]], axes[name[0]].index(axis))
+        for name in SCALES if name in places
+        for dim, axis in enumerate(axes[name])
+    ]  # fmt: skip
 
 
 def check_append_extents(shapes):

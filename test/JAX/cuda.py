@@ -95,6 +95,18 @@ lowered = lower(lambda q: jax.jvp(lambda q: varlen_attn(q, k, v, cu), (q,), (q,)
 (call,) = re.findall(r"custom_call @varlen\.(\w+)\(", lowered)
 assert call == "attn_jvp", call
 
+# Keys in pages, and quantised ones.
+pages, scale = jnp.zeros((4, 16, 2, 64), jnp.int8), jnp.ones((4, 16, 2))
+lists = cu[:3], jnp.ones(2, jnp.int32), jnp.zeros((2, 3), jnp.int32)
+lowered = lower(
+    lambda q, k, v, scale, cu, used, table: varlen_attn(
+        q, k, v, cu, seqused_k=used, block_table=table, k_scale=scale, v_scale=scale[0, 0]
+    ), q, pages, pages, scale, *lists,
+)  # fmt: skip
+(call,) = re.findall(r".*custom_call @varlen.attn\(.*", lowered)
+assert 'operands = "seqused_k,block_table,k_scale,v_scale"' in call, call
+assert 'chip = "sm_80"' in call and re.search(r"-> \(.*, tensor<\d+xui8>\)$", call), call
+
 # Programs for the CPU stay as they are: they have no workspace, and run.
 lowered = jax.jit(step).lower(q, k, v, cu).as_text()
 assert "varlen.attn" in lowered and "xui8" not in lowered and "chip" not in lowered

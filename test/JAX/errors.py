@@ -31,7 +31,7 @@ def refused(kind, words, *arguments, **options):
 # Arrays.
 refused(ValueError, "q: expected an array of rank 3", q[0])
 refused(ValueError, "cu_seqlens_q: expected an array of rank 1", q, k, v, cu[None])
-refused(TypeError, "k: expected elements of f16, bf16, f32, f64, got i1", q, k > 0)
+refused(TypeError, "k: expected elements of f16, bf16, f32, f64, i8, f8E4M3FN, got i1", q, k > 0)
 refused(TypeError, "v: expected elements of float16, ", q, k, v.astype(np.complex64))
 refused(TypeError, "q: expected elements of f16, bf16, f32, f64, got i32", *[q.astype(int)] * 3)
 refused(TypeError, "cu_seqlens_q: expected elements of i32, i64, got f32", q, k, v, cu.astype("f"))

@@ -120,6 +120,12 @@ def decode(q, k, v, cu, used, table):
     return varlen_attn(q, k, v, cu, seqused_k=used, block_table=table, is_causal=True)
 
 
+def decode_quantised(q, k, v, cu, used, table, k_scale, v_scale):
+    return varlen_attn(
+        q, k, v, cu, seqused_k=used, block_table=table, k_scale=k_scale, v_scale=v_scale
+    )
+
+
 mesh = make_mesh((2, 2), ("rows", "heads"), AxisType.Auto)
 for kv_heads, of_q, of_pool in (
     (4, P(None, "heads"), P(None, None, "heads")), (4, P(), P(None, None, ("rows", "heads"))),
@@ -128,6 +134,14 @@ for kv_heads, of_q, of_pool in (
     arrays = [normal(rng, "f32", *shape) for shape in ((18, 4, 16), (6, 5, kv_heads, 16), (6, 5, kv_heads, 8))]
     wanted = decode(*arrays, cu, used, table)
     got = jax.jit(decode)(*put(arrays, mesh, (of_q, of_pool, of_pool)), cu, used, table)
+    close([got], [wanted])
+    assert not got.sharding.is_fully_replicated
+    # Quantised, with scales of rows and of heads.
+    arrays[1:] = (rng.integers(-127, 128, x.shape).astype("i1") for x in arrays[1:])
+    scales = rng.uniform(0.01, 0.02, (6, 5, kv_heads)).astype("f4"), np.full(kv_heads, 0.02, "f4")
+    wanted = decode_quantised(*arrays, cu, used, table, *scales)
+    placed = put([*arrays, *scales], mesh, (of_q, of_pool, of_pool, of_pool, P(*of_pool[2:])))
+    got = jax.jit(decode_quantised)(*placed[:3], cu, used, table, *placed[3:])
     close([got], [wanted])
     assert not got.sharding.is_fully_replicated
 

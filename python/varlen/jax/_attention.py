@@ -38,6 +38,8 @@ def varlen_attn(
     seed: int | jax.typing.ArrayLike | None = None,
     sequence_ids: jax.typing.ArrayLike | None = None,
     block_table: jax.typing.ArrayLike | None = None,
+    k_scale: jax.typing.ArrayLike | None = None,
+    v_scale: jax.typing.ArrayLike | None = None,
     return_lse: bool = False,
 ) -> Any:
     """Attention over sequences of different lengths that are packed without padding.
@@ -48,8 +50,8 @@ def varlen_attn(
 
     Args:
         q: (Tq, Hq, D), of float16, bfloat16, float32 or float64.
-        k: (Tk, Hkv, D), of q's dtype. Hq is a multiple of Hkv.
-        v: (Tk, Hkv, Dv), of q's dtype.
+        k: (Tk, Hkv, D), of q's dtype, or with v quantised. Hq is a multiple of Hkv.
+        v: (Tk, Hkv, Dv), of k's dtype.
         cu_seqlens_q: (N + 1), int32 or int64: where each sequence begins, and the end of
             the last. Starts at 0, does not decrease, ends within q's rows.
         cu_seqlens_k: The same for k and v; None: that of the queries.
@@ -76,7 +78,11 @@ def varlen_attn(
         block_table: (N, pages), int32: keys and values are in pages. k is (P, page, Hkv, D) and v
             (P, page, Hkv, Dv); key j of sequence s is row j % page of page
             block_table[s, j // page]. seqused_k says how many keys a sequence has; there is no
-            cu_seqlens_k, and no gradient. No other entry or row is read. Not on CUDA devices.
+            cu_seqlens_k, and no gradient. No other entry or row is read.
+        k_scale, v_scale: Of float32: k and v are of int8 or float8_e4m3fn beside q of float16,
+            bfloat16 or float32, and are multiplied by these: (Hkv), or a number for each row and
+            head, (Tk, Hkv), in pages (P, page, Hkv), or for each page and head, (P, Hkv). None: 1.
+            There is no gradient.
         return_lse: Also return lse, the logarithm of each row's sum of exponentials.
 
     Returns:
@@ -90,8 +96,9 @@ def varlen_attn(
         jax.errors.JaxRuntimeError: cu_seqlens or a block_table that are not valid; where results
             are waited for. The message has the index and the value. On CUDA results are NaN,
             and `varlen.jax.check` raises it.
-        NotImplementedError: third derivatives, tangents of tangents, derivatives of keys in pages,
-            and on CUDA devices the forward mode and second derivatives.
+        NotImplementedError: third derivatives, tangents of tangents, derivatives of keys in pages
+            and of quantised keys and values, and on CUDA devices the forward mode and second
+            derivatives.
     """
     if isinstance(scale, jax.Array):
         raise TypeError(
@@ -116,6 +123,7 @@ def varlen_attn(
             raise ValueError("cu_seqlens_k: expected None beside a block_table")
         given.pop("cu_seqlens_k", None)
         given["block_table"] = block_table
+    given |= {name: x for name, x in (("k_scale", k_scale), ("v_scale", v_scale)) if x is not None}
     given = {
         name: x if isinstance(x, jax.Array) else as_array(name, x) for name, x in given.items()
     }

@@ -108,7 +108,8 @@ def prepare(operation, operands, options, compiles=True):
                 f"{name}: expected elements of {', '.join(_ELEMENTS)}, got {array.dtype}"
             )
         descriptions[name] = Description(element, array.shape)
-    source = _attention.make_source(operation, descriptions, *options)
+    quantised = operation == "attn"
+    source = _attention.make_source(operation, descriptions, *options, quantised=quantised)
     captures = options[-1].captures if options[-1] else {}
     check_extents({name: x.shape for name, x in descriptions.items()}, captures)
     if compiles:

@@ -25,6 +25,7 @@ from jax.interpreters import ad, batching, mlir
 from . import _partial_evaluation  # noqa: F401  # registers its rules
 from ._operation import apply, attn_p
 
+_QUANTISED = ("int8", "float8_e4m3fn")
 _VALUES = ("out", "lse")
 _TANGENTS = ("tout", "tlse")
 _COTANGENTS = ("dout", "dlse")
@@ -81,6 +82,8 @@ ad.primitive_jvps[attn_p] = _push_forward
 def _push_attn(operation, given, moved):
     if "block_table" in given:
         raise NotImplementedError("varlen_attn: keys in pages, by a block_table, have no gradient")
+    if str(given["k"].dtype) in _QUANTISED:
+        raise NotImplementedError("varlen_attn: quantised keys and values have no gradient")
     both = apply("attn_jvp", given | _prefix("t", moved), operation.options)
     return _take(both, _VALUES), _strip(_take(both, _TANGENTS))
 

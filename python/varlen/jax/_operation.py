@@ -15,7 +15,7 @@ from jax.interpreters import batching, mlir, partial_eval
 from jax.sharding import NamedSharding, PartitionSpec
 
 from .._attention import order_of
-from .._axes import HEADS, SEQUENCES, find_axes
+from .._axes import HEADS, SCALES, SEQUENCES, find_axes
 from .._row_range import take_row_range
 from . import _custom_call
 
@@ -36,6 +36,7 @@ class Operation(NamedTuple):
     name: str
     operands: tuple[str, ...]  # in order
     options: tuple  # window, chunk, alignment, scale, score
+    scale_ranks: tuple = ()  # of k_scale and v_scale, which say what their numbers are of
 
     @property
     def captures(self):
@@ -67,7 +68,8 @@ class Operation(NamedTuple):
         # What has entries of sequences shares no axis that may be split.
         if name in SEQUENCES:
             return (name, "table_pages")[: len(SEQUENCES[name])]
-        return find_axes(name, self.captures, "block_table" in self.operands)
+        rank = dict(zip((x for x in SCALES if x in self.operands), self.scale_ranks)).get(name)
+        return find_axes(name, self.captures, "block_table" in self.operands, rank)
 
     def has_heads(self, name):
         return any(axis in HEADS for axis in self.axes(name))
@@ -91,7 +93,8 @@ def make_operation(name, given, options):
     score = options[-1]
     call = _CALLS.get(name, name)
     order = *order_of(call, score.captures if score else ()), "out", "lse"
-    return Operation(name, tuple(dict.fromkeys(x for x in order if x in given)), options)
+    ranks = tuple(len(given[x].shape) for x in SCALES if x in given)
+    return Operation(name, tuple(dict.fromkeys(x for x in order if x in given)), options, ranks)
 
 
 # The op that computes it, where it has another name.
@@ -326,11 +329,13 @@ def _call_with_shared_head(operation, split, *arrays):
     """_call where k and v are whole and the device has some query heads of one of their
     heads."""
     given = dict(zip(operation.operands, arrays))
-    axis = _find_heads(given["k"])
-    kv_heads = given["k"].shape[axis]
+    kv_heads = given["k"].shape[_find_heads(given["k"])]
     head = jax.lax.axis_index(split.heads) // (split.head_devices // kv_heads)
-    for name in {"k", "v", "tk", "tv"}.intersection(given):
-        given[name] = jax.lax.dynamic_slice_in_dim(given[name], head, 1, axis=axis)
+    for name, x in given.items():
+        axes = operation.axes(name)
+        if "kv_heads" in axes:
+            axis = axes.index("kv_heads")
+            given[name] = jax.lax.dynamic_slice_in_dim(x, head, 1, axis=axis)
     results = dict(zip(operation.results, _call(operation, *given.values())))
     for name in {"dk", "dv"}.intersection(results):
         part = results[name]
