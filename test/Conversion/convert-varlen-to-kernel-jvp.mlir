@@ -18,7 +18,7 @@ func.func @tangents(%q: memref<?x8x40xbf16>, %tq: memref<?x8x40xbf16>, %k: memre
   // CHECK: kernel.copy %[[V]]
   // CHECK: kernel.copy %[[TK]]
   // CHECK: kernel.copy %[[TV]]
-  // CHECK: varlen.online_attn_jvp qk ins({{.*}} : tensor<64x48xbf16>, tensor<32x48xbf16>, tensor<32x32xbf16>, tensor<64x48xbf16>, tensor<32x48xbf16>, tensor<32x32xbf16>) limits({{.*}} outs({{.*}} : tensor<64x32xf32>, tensor<64x1xf32>, tensor<64x1xf32>, tensor<64x32xf32>, tensor<64x1xf32>)
+  // CHECK: varlen.online_attn_jvp qk ins({{.*}} : tensor<64x48xbf16>, tensor<32x48xbf16>, tensor<32x32xbf16>, tensor<64x48xbf16>, tensor<32x48xbf16>, tensor<32x32xbf16>) limits({{.*}} outs({{.*}} : tensor<64x32xf32>, tensor<64x1xf32>, tensor<64x1xf32>, tensor<64x32xf32>, tensor<64x1xf32>, tensor<64x1xf32>)
   // CHECK: varlen.online_attn_jvp qk
   // CHECK-NOT: limits
   // CHECK: %[[SINK:.*]] = kernel.load %{{.*}} : memref<8xf32> to tensor<64x1xf32>

@@ -19,6 +19,28 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // CHECK-LABEL: gpu.func @wide
+  // CHECK-DAG: %[[HALF:.*]] = arith.constant 16 : i32
+  // CHECK-DAG: %[[UPPER:.*]] = arith.constant -65536 : i32
+  // CHECK: %[[E:.*]]:4 = vector.to_elements %{{.*}} : vector<2x2xbf16>
+  // CHECK: %[[PAIR:.*]] = vector.from_elements %[[E]]#0, %[[E]]#1 : vector<2xbf16>
+  // CHECK: %[[BITS:.*]] = vector.bitcast %[[PAIR]] : vector<2xbf16> to vector<1xi32>
+  // CHECK: %[[WORD:.*]] = vector.extract %[[BITS]][0]
+  // CHECK: %[[LOW:.*]] = arith.shli %[[WORD]], %[[HALF]] : i32
+  // CHECK: %[[HIGH:.*]] = arith.andi %[[WORD]], %[[UPPER]] : i32
+  // CHECK: %[[A:.*]] = arith.bitcast %[[LOW]] : i32 to f32
+  // CHECK: %[[B:.*]] = arith.bitcast %[[HIGH]] : i32 to f32
+  // CHECK: vector.from_elements %[[A]], %[[B]], %{{.*}}, %{{.*}} : vector<2x2xf32>
+  // CHECK: arith.extf %{{.*}} : vector<2x2xf16> to vector<2x2xf32>
+  gpu.func @wide(%x: vector<2x2xbf16>, %y: vector<2x2xf16>, %a: memref<2x2xf32>) kernel {
+    %z = arith.extf %x : vector<2x2xbf16> to vector<2x2xf32>
+    %w = arith.extf %y : vector<2x2xf16> to vector<2x2xf32>
+    %c0 = arith.constant 0 : index
+    vector.transfer_write %z, %a[%c0, %c0] {in_bounds = [true, true]} : vector<2x2xf32>, memref<2x2xf32>
+    vector.transfer_write %w, %a[%c0, %c0] {in_bounds = [true, true]} : vector<2x2xf32>, memref<2x2xf32>
+    gpu.return
+  }
+
   // CHECK-LABEL: gpu.func @stay
   // CHECK: arith.truncf %{{.*}} : f32 to bf16
   // CHECK: arith.truncf %{{.*}} : vector<3xf32> to vector<3xbf16>

@@ -458,6 +458,10 @@ def sample_tangent_groups(device="cpu"):
     lists = [fa2_groups(150), fa3_groups(150), beyond_groups(), tile_groups(), score_groups()]
     groups = (group for group in itertools.chain(*lists) if has_kernel(group, device, True))
     yield from itertools.islice(_take(random.Random("tangents"), groups, 6), 10)
+    # Queries that see one key, where out's tangent cancels all but tv.
+    for dtype in ("bf16", "f16"):
+        one = next(group for group in tile_groups([dtype]) if group.window == (0, 0))
+        yield dataclasses.replace(one, sequences=one.sequences[::6][:6])
 
 
 def sample_groups(device="cpu"):

@@ -1,4 +1,4 @@
-//===- KernelPackNarrow.cpp - Rounding to 16 bits in pairs ----------------===//
+//===- KernelPackNarrow.cpp - Conversions of 16 bits in pairs -------------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
@@ -60,6 +61,37 @@ static LogicalResult packTruncation(arith::TruncFOp op,
   return success();
 }
 
+/// Two bf16 of a register are the upper halves of two f32: one instruction
+/// each. Element by element ptxas takes a half out of the register first.
+static LogicalResult unpackExtension(arith::ExtFOp op,
+                                     PatternRewriter &rewriter) {
+  auto type = dyn_cast<VectorType>(op.getType());
+  if (!type || !kernel::isInRegisters(type) || type.getNumElements() % 2 != 0 ||
+      !type.getElementType().isF32() ||
+      !getElementTypeOrSelf(op.getIn().getType()).isBF16())
+    return rewriter.notifyMatchFailure(op, "not pairs of bf16 to f32");
+  ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+  Type f32 = b.getF32Type();
+  auto pair = VectorType::get(2, b.getBF16Type());
+  auto bits = VectorType::get(1, b.getI32Type());
+  Value half = arith::ConstantOp::create(b, b.getI32IntegerAttr(16));
+  Value upper = arith::ConstantOp::create(b, b.getI32IntegerAttr(0xffff0000));
+  auto narrow = vector::ToElementsOp::create(b, op.getIn());
+  SmallVector<Value> wide;
+  for (int64_t i = 0; i < type.getNumElements(); i += 2) {
+    Value packed = vector::FromElementsOp::create(
+        b, pair, ValueRange{narrow.getResult(i), narrow.getResult(i + 1)});
+    packed = vector::BitCastOp::create(b, bits, packed);
+    packed = vector::ExtractOp::create(b, packed, 0);
+    Value low = arith::ShLIOp::create(b, packed, half);
+    Value high = arith::AndIOp::create(b, packed, upper);
+    for (Value x : {low, high})
+      wide.push_back(arith::BitcastOp::create(b, f32, x));
+  }
+  rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, type, wide);
+  return success();
+}
+
 namespace {
 struct KernelPackNarrow : kernel::impl::KernelPackNarrowBase<KernelPackNarrow> {
   void runOnOperation() override {
@@ -73,4 +105,5 @@ struct KernelPackNarrow : kernel::impl::KernelPackNarrowBase<KernelPackNarrow> {
 
 void kernel::populatePackNarrowPatterns(RewritePatternSet &patterns) {
   patterns.add(packTruncation);
+  patterns.add(unpackExtension);
 }

@@ -20,14 +20,18 @@ using namespace mlir::varlen::detail;
 // OnlineInitOp
 //===----------------------------------------------------------------------===//
 
-/// That a state has no tangents, or those of acc and l.
+/// That a state has no tangents, or those of acc and l, and maybe tl_rounded.
 template <typename Op>
 static LogicalResult verifyTangents(Op op, ValueRange tangents) {
-  SmallVector<Type> wanted = {op.getAcc().getType(), op.getL().getType()};
-  if (tangents.empty() || tangents.getTypes() == TypeRange(wanted))
+  Type acc = op.getAcc().getType(), l = op.getL().getType();
+  Type wanted[] = {acc, l, l};
+  TypeRange types = tangents.getTypes();
+  if (types.empty() || types == TypeRange(wanted) ||
+      types == TypeRange(wanted).drop_back())
     return success();
   return op.emitOpError("expected no tangents, or those of acc and l, of (")
-         << wanted << "), got (" << tangents.getTypes() << ')';
+         << acc << ", " << l << "), and maybe tl_rounded of " << l << ", got ("
+         << types << ')';
 }
 
 /// That acc, m and l are the state of queries.
@@ -76,20 +80,18 @@ SmallVector<double> OnlineInitOp::getNumbers() {
   return numbers;
 }
 
-/// Names results that are the tangents of two others.
-static void nameTangents(ValueRange tangents, StringRef first, StringRef second,
-                         OpAsmSetValueNameFn setName) {
-  if (tangents.empty())
-    return;
-  setName(tangents[0], first);
-  setName(tangents[1], second);
+/// Names the tangents of a state, which may have none.
+static void nameTangents(ValueRange tangents, OpAsmSetValueNameFn setName) {
+  StringRef names[] = {"tacc", "tl", "tl_rounded"};
+  for (auto [tangent, name] : llvm::zip(tangents, names))
+    setName(tangent, name);
 }
 
 void OnlineInitOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getAcc(), "acc");
   setName(getM(), "m");
   setName(getL(), "l");
-  nameTangents(getTangents(), "tacc", "tl", setName);
+  nameTangents(getTangents(), setName);
 }
 
 //===----------------------------------------------------------------------===//
@@ -138,7 +140,9 @@ LogicalResult OnlineFinishOp::inferReturnTypes(MLIRContext *,
 void OnlineFinishOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getOut(), "out");
   setName(getLse(), "lse");
-  nameTangents(getTangentsOut(), "tout", "tlse", setName);
+  StringRef names[] = {"tout", "tlse"};
+  for (auto [tangent, name] : llvm::zip(getTangentsOut(), names))
+    setName(tangent, name);
 }
 
 //===----------------------------------------------------------------------===//
@@ -187,7 +191,7 @@ void OnlineMergeOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getAccOut(), "acc");
   setName(getMOut(), "m");
   setName(getLOut(), "l");
-  nameTangents(getTangentsOut(), "tacc", "tl", setName);
+  nameTangents(getTangentsOut(), setName);
 }
 
 //===----------------------------------------------------------------------===//

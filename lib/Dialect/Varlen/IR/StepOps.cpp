@@ -187,6 +187,14 @@ LogicalResult OnlineAttnJVPOp::verify() {
                                      {{"tacc", getTacc()}, {"acc", getAcc()}},
                                      {{"tl", getTl()}, {"l", getL()}}})))
     return failure();
+  Value rounded = getTlRounded();
+  if (!rounded && elementOf(getV()) != elementOf(getL()))
+    return emitOpError("expected tl_rounded beside v of ")
+           << elementOf(getV()) << " and l of " << elementOf(getL())
+           << ", got none";
+  if (rounded && failed(verifyTangentTypes(
+                     *this, {{{"tl_rounded", rounded}, {"l", getL()}}})))
+    return failure();
   return verifyTangentsOfCaptures(*this, {"m", getM()});
 }
 
@@ -197,12 +205,15 @@ OnlineAttnJVPOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
   for (Value init : {adaptor.getAcc(), adaptor.getM(), adaptor.getL(),
                      adaptor.getTacc(), adaptor.getTl()})
     types.push_back(init.getType());
+  if (Value rounded = adaptor.getTlRounded())
+    types.push_back(rounded.getType());
   return success();
 }
 
 MutableOperandRange OnlineAttnJVPOp::getDpsInitsMutable() {
   // acc, m, l and the tangents are the last operands.
-  return MutableOperandRange(*this, getAccMutable().getOperandNumber(), 5);
+  return MutableOperandRange(*this, getAccMutable().getOperandNumber(),
+                             getNumResults());
 }
 
 SmallVector<StepFactor> OnlineAttnJVPOp::getFactors() {
@@ -232,11 +243,11 @@ void OnlineAttnJVPOp::setInputs(const StepInputs &inputs) {
 
 Operation *OnlineAttnJVPOp::createMerge(OpBuilder &b, ValueRange state,
                                         ValueRange more) {
-  bool isRounded = elementOf(getV()) != elementOf(getM());
   return OnlineMergeOp::create(
       b, getLoc(), state[0], state[1], state[2], state.drop_front(3), more[0],
       more[1], more[2], more.drop_front(3), getScaleAttr(),
-      getOrientationAttr(), isRounded ? b.getUnitAttr() : UnitAttr());
+      getOrientationAttr(),
+      elementOf(getV()) != elementOf(getM()) ? b.getUnitAttr() : UnitAttr());
 }
 
 void OnlineAttnJVPOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
@@ -245,4 +256,6 @@ void OnlineAttnJVPOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getLOut(), "l");
   setName(getTaccOut(), "tacc");
   setName(getTlOut(), "tl");
+  if (getTlRoundedOut())
+    setName(getTlRoundedOut(), "tl_rounded");
 }

@@ -75,6 +75,25 @@ Value OnlineAttnJVPBuilder::weighTangents(Value p, Value tangents) {
       });
 }
 
+Value OnlineAttnJVPBuilder::sumAsRead(OnlineAttnJVPOp at, Value exact,
+                                      Value kept, Value read, Value sum) {
+  auto extend = [&](ImplicitLocOpBuilder &inner, Value x) -> Value {
+    return isRounded ? arith::ExtFOp::create(inner, compute, x).getResult() : x;
+  };
+  if (!getFactor(at.getScoreBody()))
+    return reduce(
+        read, sum, [&](ImplicitLocOpBuilder &inner, ValueRange args) -> Value {
+          return arith::AddFOp::create(inner, args[1], extend(inner, args[0]));
+        });
+  return reduce({read, kept, exact}, sum,
+                [&](ImplicitLocOpBuilder &inner, ValueRange args) -> Value {
+                  Value error = arith::SubFOp::create(
+                      inner, extend(inner, args[0]), args[1]);
+                  Value term = arith::AddFOp::create(inner, args[2], error);
+                  return arith::AddFOp::create(inner, args[3], term);
+                });
+}
+
 SmallVector<Value> OnlineAttnJVPBuilder::emit() {
   Value m = step.getM(), v = step.getV();
   auto emptyTile = [&] { return emptyScores(step.getQ(), step.getK()); };
@@ -94,16 +113,24 @@ SmallVector<Value> OnlineAttnJVPBuilder::emit() {
 
   // The second products want both factors in one type.
   p = round(multiplyByFactor(step, p), v);
-  tp = round(multiplyByFactor(step, tp), v);
+  Value kept = multiplyByFactor(step, tp), read = round(kept, v);
+  Value tlRounded = step.getTlRounded();
+  if (tlRounded)
+    tlRounded =
+        endSum(tlRounded, alpha,
+               sumAsRead(step, tp, kept, read, beginSum(tlRounded, alpha)));
   auto add = [&](Value weights, Value values, Value acc) {
     return kq ? contract(values, weights, acc, {2, 0}, {2, 1})
               : contract(weights, values, acc, {0, 2}, {2, 1});
   };
   Value acc = add(p, v, beginSum(step.getAcc(), alpha));
-  Value tacc = add(tp, v, beginSum(step.getTacc(), alpha));
+  Value tacc = add(read, v, beginSum(step.getTacc(), alpha));
   tacc = add(p, step.getTv(), tacc);
-  return {endSum(step.getAcc(), alpha, acc), to.m, l,
-          endSum(step.getTacc(), alpha, tacc), tl};
+  SmallVector<Value> state = {endSum(step.getAcc(), alpha, acc), to.m, l,
+                              endSum(step.getTacc(), alpha, tacc), tl};
+  if (tlRounded)
+    state.push_back(tlRounded);
+  return state;
 }
 
 Values OnlineAttnJVPBuilder::emitRegisterBlock(
@@ -155,6 +182,7 @@ Values OnlineAttnJVPBuilder::emitWeights(StepPanel &panel,
   // Sums, and p * ts, take p as it is: where that is rounded, both stay in the
   // place of the scores, which nothing reads any more.
   Tiles wide = isRounded ? Tiles{state[4], state[5]} : Tiles{p, tp};
+  Value tlRounded = step.getTlRounded() ? state.back() : Value();
   for (const StepPanel::Queries &queries : group.vectors) {
     OwningOpRef<OnlineAttnJVPOp> cut =
         panel.cut(step, queries, queries.keys.begin);
@@ -166,23 +194,31 @@ Values OnlineAttnJVPBuilder::emitWeights(StepPanel &panel,
     Value tangent = weighTangents(weight, tscores);
     Value kept = multiplyByFactor(*cut, weight);
     Value keptTangent = multiplyByFactor(*cut, tangent);
-    auto add = [&](Value terms, Value sums) {
-      Value added = reduce(terms, panel.sliceColumns(sums, queries), bodyOfSum);
+    Value read = round(kept, step.getV()),
+          readTangent = round(keptTangent, step.getV());
+    auto add = [&](Value sums, function_ref<Value(Value)> addTo) {
+      Value added = addTo(panel.sliceColumns(sums, queries));
       return panel.insertColumns(added, sums, queries);
     };
-    l = add(weight, l);
-    tl = add(tangent, tl);
+    l = add(l, [&](Value sum) { return reduce(weight, sum, bodyOfSum); });
+    tl = add(tl, [&](Value sum) { return reduce(tangent, sum, bodyOfSum); });
+    if (tlRounded)
+      tlRounded = add(tlRounded, [&](Value sum) {
+        return sumAsRead(*cut, tangent, keptTangent, readTangent, sum);
+      });
     if (isRounded)
       wide = {panel.insertSeen(weight, wide.own, queries),
               panel.insertSeen(tangent, wide.tangent, queries)};
-    p = panel.insertSeen(round(kept, step.getV()), p, queries);
-    tp = panel.insertSeen(round(keptTangent, step.getV()), tp, queries);
+    p = panel.insertSeen(read, p, queries);
+    tp = panel.insertSeen(readTangent, tp, queries);
     if (!isRounded)
       wide = {p, tp};
   }
   Values next = {p, tp, l, tl};
   if (isRounded)
     next.append({wide.own, wide.tangent});
+  if (tlRounded)
+    next.push_back(tlRounded);
   return next;
 }
 
@@ -216,6 +252,8 @@ SmallVector<Value> OnlineAttnJVPBuilder::emitPanel(CPUScheduleAttr schedule) {
                  beginSum(step.getTl(), alpha)};
   if (isRounded)
     sums.append({scores.own, scores.tangent});
+  if (Value before = step.getTlRounded())
+    sums.push_back(beginSum(before, alpha));
   sums = panel.forEachGroup(
       sums, [&](const StepPanel::Group &group, ValueRange state) {
         Values made = emitWeights(panel, group, to, state.drop_front(2));
@@ -234,6 +272,9 @@ SmallVector<Value> OnlineAttnJVPBuilder::emitPanel(CPUScheduleAttr schedule) {
         llvm::append_range(next, made);
         return next;
       });
-  return {sums[0], to.m, endSum(step.getL(), alpha, sums[4]), sums[1],
-          endSum(step.getTl(), alpha, sums[5])};
+  SmallVector<Value> next = {sums[0], to.m, endSum(step.getL(), alpha, sums[4]),
+                             sums[1], endSum(step.getTl(), alpha, sums[5])};
+  if (Value before = step.getTlRounded())
+    next.push_back(endSum(before, alpha, sums.back()));
+  return next;
 }

@@ -15,7 +15,7 @@
 namespace mlir::varlen {
 
 /// The step of online softmax with its tangents; emit() returns the new acc, m,
-/// l, tacc and tl.
+/// l, tacc, tl and tl_rounded, if the step has that.
 ///
 /// Written by hand, but for score regions, which rules of the forward mode
 /// differentiate. These rules would give what sums are relative to a tangent,
@@ -41,12 +41,18 @@ private:
   Tiles hideTiles(OnlineAttnJVPOp at, const Tiles &scores, Tiles inits = {});
   /// p * ts, of tangents before the scale.
   Value weighTangents(Value p, Value tangents);
+  /// Adds p * ts to `sum` as the second product reads them: `read`, of `kept`,
+  /// which is `exact` times the factor of the score region of `at`. What the
+  /// factor changes of them is part of tacc and of out alike.
+  Value sumAsRead(OnlineAttnJVPOp at, Value exact, Value kept, Value read,
+                  Value sum);
   /// The scores of a register block, their tangents, and the largest score of
   /// each query so far.
   Values emitRegisterBlock(StepPanel &panel, const StepPanel::RegisterBlock &at,
                            ValueRange state);
-  /// p and p * ts of a group, as the second products read them, their sums and,
-  /// where they are rounded, both as they are, in place of the scores.
+  /// p and p * ts of a group, as the second products read them, their sums,
+  /// where they are rounded both as they are, in place of the scores, and
+  /// tl_rounded.
   Values emitWeights(StepPanel &panel, const StepPanel::Group &group,
                      const Reference &to, ValueRange state);
 

@@ -296,7 +296,8 @@ OnlineAttnJVPOp RoleEmitter::emitTangentStep(
       /*seen_begin=*/Value(), /*seen_end=*/Value(), queries, keys,
       /*position=*/Value(), /*first_key=*/Value(), captures,
       getTablesAndTangents(), /*rows=*/ValueRange(), tcaptures, state[0],
-      state[1], state[2], state[3], state[4], scaleAttr(),
+      state[1], state[2], state[3], state[4],
+      /*tl_rounded=*/state.size() > 5 ? state[5] : Value(), scaleAttr(),
       OrientationAttr::get(b.getContext(), shape.orientation),
       b.getDenseI64ArrayAttr(op.getWrtCaptures()), getNumScores()));
 }
@@ -319,6 +320,9 @@ ForTilesOp RoleEmitter::emitOut(const RoleShape &shape) {
   SmallVector<Type> tangents;
   if (jvp)
     tangents = {acc, row};
+  // Tiles of some targets round weights to the type of rows in memory.
+  if (jvp && getElementTypeOrSelf(op.getV()) != compute)
+    tangents.push_back(row);
   auto init = OnlineInitOp::create(b, acc, row, row, tangents, scaleAttr(),
                                    orientation);
   SmallVector<Value> captures, tcaptures;

@@ -120,23 +120,29 @@ static Value unlessUnseen(ImplicitLocOpBuilder &inner, Value factor,
 /// is multiplied by `factor` to make out.
 static SmallVector<Value> writeTangents(OnlineFinishOp end, StepBuilder &s,
                                         Value factor, Value lse) {
-  Value tacc = end.getTangents()[0], tl = end.getTangents()[1];
-  SmallVector<Value> inputs = {tl, factor};
-  if (end.getTsink())
-    inputs.append({end.getSink(), end.getTsink(), lse});
-  Value tlse =
-      s.perQuery(inputs, [&](ImplicitLocOpBuilder &inner, ValueRange args) {
-        Value x = arith::MulFOp::create(inner, args[0], args[1]);
-        x = unlessUnseen(inner, args[1], x);
-        if (!end.getTsink())
-          return x;
-        Value term = RecomputedReference(s.compute, /*isNatural=*/true)
-                         .emitSinkTerm(inner, args[2], /*lse=*/args[4],
-                                       /*delta=*/args[3]);
-        return arith::AddFOp::create(inner, x, term).getResult();
-      });
+  ValueRange tangents = end.getTangents();
+  Value tacc = tangents[0];
+  auto ofLse = [&](Value tl) {
+    SmallVector<Value> inputs = {tl, factor};
+    if (end.getTsink())
+      inputs.append({end.getSink(), end.getTsink(), lse});
+    return s.perQuery(
+        inputs, [&](ImplicitLocOpBuilder &inner, ValueRange args) {
+          Value x = arith::MulFOp::create(inner, args[0], args[1]);
+          x = unlessUnseen(inner, args[1], x);
+          if (!end.getTsink())
+            return x;
+          Value term = RecomputedReference(s.compute, /*isNatural=*/true)
+                           .emitSinkTerm(inner, args[2], /*lse=*/args[4],
+                                         /*delta=*/args[3]);
+          return arith::AddFOp::create(inner, x, term).getResult();
+        });
+  };
+  Value tlse = ofLse(tangents[1]);
+  // The mean of the terms that tacc has.
+  Value mean = tangents.size() > 2 ? ofLse(tangents[2]) : tlse;
   Value tout = s.elementwise(
-      {tacc, end.getAcc(), tlse, factor}, s.empty(tacc, s.compute),
+      {tacc, end.getAcc(), mean, factor}, s.empty(tacc, s.compute),
       [&](ImplicitLocOpBuilder &inner, ValueRange args) {
         Value change = arith::MulFOp::create(inner, args[2], args[1]);
         Value x = arith::SubFOp::create(inner, args[0], change);

@@ -48,6 +48,30 @@ func.func @tl(%q: tensor<8x4xf32>, %m: tensor<8x1xf32>, %tq: tensor<8x4xf32>, %t
 
 // -----
 
+// No sum of rounded terms.
+func.func @no_tl_rounded(%q: tensor<8x4xf16>, %m: tensor<8x1xf32>, %acc: tensor<8x4xf32>) {
+  // expected-error @below {{expected tl_rounded beside v of 'f16' and l of 'f32', got none}}
+  %s:5 = varlen.online_attn_jvp qk
+      ins(%q, %q, %q, %q, %q, %q : tensor<8x4xf16>, tensor<8x4xf16>, tensor<8x4xf16>, tensor<8x4xf16>, tensor<8x4xf16>, tensor<8x4xf16>)
+      outs(%acc, %m, %m, %acc, %m : tensor<8x4xf32>, tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x4xf32>, tensor<8x1xf32>)
+      scale 1.0
+  return
+}
+
+// -----
+
+// A sum of rounded terms in another orientation.
+func.func @tl_rounded(%q: tensor<8x4xf16>, %m: tensor<8x1xf32>, %acc: tensor<8x4xf32>, %other: tensor<1x8xf32>) {
+  // expected-error @below {{expected tl_rounded of the type of l, 'tensor<8x1xf32>', got 'tensor<1x8xf32>'}}
+  %s:6 = varlen.online_attn_jvp qk
+      ins(%q, %q, %q, %q, %q, %q : tensor<8x4xf16>, tensor<8x4xf16>, tensor<8x4xf16>, tensor<8x4xf16>, tensor<8x4xf16>, tensor<8x4xf16>)
+      outs(%acc, %m, %m, %acc, %m, %other : tensor<8x4xf32>, tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x4xf32>, tensor<8x1xf32>, tensor<1x8xf32>)
+      scale 1.0
+  return
+}
+
+// -----
+
 // No tangent of a capture.
 func.func @no_tcapture(%q: tensor<8x4xf32>, %m: tensor<8x1xf32>, %tq: tensor<8x4xf32>, %tk: tensor<8x4xf32>, %tv: tensor<8x4xf32>, %tacc: tensor<8x4xf32>, %tl: tensor<8x1xf32>, %table: memref<?x?xf32>, %rows: tensor<8x1xi64>) {
   // expected-error @below {{expected tcaptures for each of the 1 wrt_captures that are no tables, got 0}}
@@ -120,7 +144,7 @@ func.func @merge(%acc: tensor<8x4xf32>, %m: tensor<8x1xf32>) {
 
 // The tangent of l alone.
 func.func @finish(%acc: tensor<8x4xf32>, %m: tensor<8x1xf32>) {
-  // expected-error @below {{expected no tangents, or those of acc and l, of ('tensor<8x4xf32>', 'tensor<8x1xf32>'), got ('tensor<8x1xf32>')}}
+  // expected-error @below {{expected no tangents, or those of acc and l, of ('tensor<8x4xf32>', 'tensor<8x1xf32>'), and maybe tl_rounded of 'tensor<8x1xf32>', got ('tensor<8x1xf32>')}}
   %e:4 = varlen.online_finish qk %acc, %m, %m tangents(%m : tensor<8x1xf32>) scale 0.125 : tensor<8x4xf32>, tensor<8x1xf32>
   return
 }
@@ -139,7 +163,7 @@ func.func @tsink(%acc: tensor<8x4xf32>, %m: tensor<8x1xf32>) {
 
 // A state that begins with a tangent of another type.
 func.func @init() {
-  // expected-error @below {{expected no tangents, or those of acc and l, of ('tensor<8x4xf32>', 'tensor<8x1xf32>'), got ('tensor<8x4xf32>', 'tensor<1x8xf32>')}}
+  // expected-error @below {{expected no tangents, or those of acc and l, of ('tensor<8x4xf32>', 'tensor<8x1xf32>'), and maybe tl_rounded of 'tensor<8x1xf32>', got ('tensor<8x4xf32>', 'tensor<1x8xf32>')}}
   %s:5 = varlen.online_init qk scale 0.125 : tensor<8x4xf32>, tensor<8x1xf32> tangents(tensor<8x4xf32>, tensor<1x8xf32>)
   return
 }

@@ -518,14 +518,16 @@ def KernelExpandMath : Kernel_Pass<"kernel-expand-math"> {
 }
 
 def KernelPackNarrow : Kernel_Pass<"kernel-pack-narrow"> {
-  let summary = "Round f32 to f16 and bf16 in pairs";
+  let summary = "Convert f32 to f16 and bf16, and bf16 to f32, in pairs";
   let description = [{
     A fragment of f32 that is rounded takes one instruction for two neighbouring
-    columns, whose result is a register of an A operand.
+    columns, whose result is a register of an A operand. Of such a register of bf16 a
+    shift and a mask are the two f32.
 
     *Requires*: nothing.
     *Guarantees*: no `arith.truncf` from vectors with an even number of f32 to
-    f16 or bf16 is left.
+    f16 or bf16, and no `arith.extf` from vectors with an even number of bf16 to f32
+    is left.
     *Numerics*: as `arith.truncf`: to the nearest, ties to even.
 
     ```mlir

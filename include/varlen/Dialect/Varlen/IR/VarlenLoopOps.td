@@ -373,7 +373,7 @@ def Varlen_OnlineInitOp : Varlen_Op<"online_init", [
     l are 0, and m lies below every score but is finite, so that no step makes a NaN.
     `varlen.online_merge` with it changes nothing, so parts of the keys can each begin
     with it. With `tangents` it is the beginning of the state of `varlen.online_attn_jvp`:
-    the tangents of acc and l are 0, too.
+    the tangents of acc and l, and tl_rounded where it has one, are 0, too.
 
     A sink is not part of it but of `varlen.online_finish`: it counts once, however
     many states become one, and it is a logit, where m is a score before the scale.
@@ -422,6 +422,9 @@ def Varlen_OnlineFinishOp : Varlen_Op<"online_finish", [
         tlse = sum_j exp(scale * s[i, j] - lse) * ts[i, j] + exp(sink - lse) * tsink
         tout = sum_j exp(scale * s[i, j] - lse) * (ts[i, j] * v[j] + tv[j]) - tlse * out
 
+    A third tangent is tl_rounded, which takes the place of the tangent of l in
+    tlse * out, since tacc has the same terms.
+
     A query without a key has tout = 0 and, without a sink, tlse = 0; a sink of -inf adds
     nothing, whatever its tsink is.
 
@@ -461,7 +464,8 @@ def Varlen_OnlineMergeOp : Varlen_Op<"online_merge", [
 
     and acc' like l'. r is that of the step; `rounded` says that the probabilities
     were rounded to a narrower type, as in `varlen.online_finish`. A state that has
-    seen no key changes nothing. `tangents`, of acc and l, are summed as these are.
+    seen no key changes nothing. `tangents`, of acc and l and tl_rounded, are summed as
+    these are.
 
     ```mlir
     %acc, %m, %l = varlen.online_merge qk %acc0, %m0, %l0 with %acc1, %m1, %l1

@@ -223,8 +223,11 @@ def Varlen_OnlineAttnJVPOp : Varlen_StepOp<"online_attn_jvp", [
     there.
 
     tq, tk and tv have the types of q, k and v, tacc and tl those of acc and l; p * ts is
-    rounded to the type of v, as p is. A state begins with `varlen.online_init` and ends
-    with `varlen.online_finish`, each with tangents.
+    rounded to the type of v, as p is. A state of steps that round has one sum more,
+    `tl_rounded`, of p * ts as tacc has them: what rounding them adds to tacc is then
+    relative to out, so that it is 0 for a query that sees one key
+    (`varlen.online_finish`). A state begins with `varlen.online_init` and ends with
+    `varlen.online_finish`, each with tangents.
 
     With a `score` region ts are the tangents of the new scores. `tcaptures`, in the shape
     of m, are the tangents of the captures that `wrt_captures` numbers. The tangents of
@@ -245,18 +248,20 @@ def Varlen_OnlineAttnJVPOp : Varlen_StepOp<"online_attn_jvp", [
     Varlen_Tile:$tq, Varlen_Tile:$tk, Varlen_Tile:$tv), inputs, (ins
     Variadic<Varlen_Tile>:$tcaptures,
     Varlen_Tile:$acc, Varlen_Tile:$m, Varlen_Tile:$l, Varlen_Tile:$tacc, Varlen_Tile:$tl,
+    Optional<Varlen_Tile>:$tl_rounded,
     F64Attr:$scale, Varlen_OrientationAttr:$orientation,
     Varlen_WrtCapturesAttr:$wrt_captures));
   let results = (outs
     Varlen_Tile:$acc_out, Varlen_Tile:$m_out, Varlen_Tile:$l_out,
-    Varlen_Tile:$tacc_out, Varlen_Tile:$tl_out);
+    Varlen_Tile:$tacc_out, Varlen_Tile:$tl_out, Optional<Varlen_Tile>:$tl_rounded_out);
   let assemblyFormat = "$orientation" # atFormat # [{
     `ins` `(` $q `,` $k `,` $v `,` $tq `,` $tk `,` $tv `:`
       type($q) `,` type($k) `,` type($v) `,` type($tq) `,` type($tk) `,` type($tv) `)`
   }] # inputsFormat # [{
     (`tcaptures` `(` $tcaptures^ `:` type($tcaptures) `)`)?
-    `outs` `(` $acc `,` $m `,` $l `,` $tacc `,` $tl `:`
-      type($acc) `,` type($m) `,` type($l) `,` type($tacc) `,` type($tl) `)`
+    `outs` `(` $acc `,` $m `,` $l `,` $tacc `,` $tl (`,` $tl_rounded^)? `:`
+      type($acc) `,` type($m) `,` type($l) `,` type($tacc) `,` type($tl)
+      (`,` type($tl_rounded)^)? `)`
     `scale` $scale attr-dict `` custom<Score>($score)
   }];
 }
