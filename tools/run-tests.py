@@ -67,6 +67,14 @@ def record(tests):
     print(f"{total:.0f} s of processor time")
 
 
+def print_times(tests):
+    """Processor seconds by test, the longest first; those that were not run have none."""
+    measured = [test for test in tests if "metrics" in test]
+    for test in sorted(measured, key=lambda test: -test["metrics"]["cpu"]):
+        print(f"{test['metrics']['cpu']:8.1f} s  {test['name'].split(' :: ')[1]}")
+    print(f"{sum(test['metrics']['cpu'] for test in measured):8.1f} s of processor time")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", default=ROOT / "build", type=pathlib.Path)
@@ -78,6 +86,9 @@ def main():
         "--record", action="store_true",
         help="measure processor times and write .lit_test_times.txt of the suites",
     )  # fmt: skip
+    parser.add_argument(
+        "--times", action="store_true", help="print the processor time of each test, in seconds"
+    )
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
         "--quick", action="store_true", help="passes, and one test of numbers from end to end"
@@ -95,7 +106,7 @@ def main():
         tests = [ROOT / name for name in QUICK]
     variables = {
         "VARLEN_LONG": str(int(arguments.long)),
-        "VARLEN_MEASURE": str(int(arguments.record)),
+        "VARLEN_MEASURE": str(int(arguments.record or arguments.times)),
     }
     status, results = run_lit(
         arguments.lit, arguments.build.resolve(), arguments.tests or tests, variables
@@ -105,6 +116,8 @@ def main():
     failed = sum(test["code"] in FAILED for test in results) or int(status != 0)
     if arguments.record and not failed:
         record(results)
+    if arguments.times:
+        print_times(results)
     print(f"{passed} passed, {failed} failed", flush=True)
     return int(failed != 0 or passed == 0)
 
