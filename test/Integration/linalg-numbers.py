@@ -136,44 +136,54 @@ def contraction(sizes, lhs, rhs, out, source, result, dynamic, targets, added=Fa
           targets)  # fmt: skip
 
 
+# Orders, types, sizes, targets, and whether extents are known: each pair of two of them occurs, not
+# each triple.
 MATMUL = [("mk", "kn"), ("mk", "nk"), ("km", "kn"), ("km", "nk")]
-for lhs, rhs in MATMUL:
-    for m, n, k in [(1, 1, 1), (97, 31, 257), (200, 100, 77)]:
-        for dynamic in (False, True):
-            contraction({"m": m, "n": n, "k": k}, lhs, rhs, "mn", "f32", "f32", dynamic,
-                        ALL_TARGETS if m == 97 else ["host"], added=m == 97)  # fmt: skip
-for source, result in [("f64", "f64"), ("bf16", "f32"), ("f16", "f32"), ("bf16", "bf16"),
-                       ("f16", "f16")]:  # fmt: skip
-    for lhs, rhs in MATMUL[:2]:
+BOTH = ["avx2", "host"]
+for number, (lhs, rhs) in enumerate(MATMUL):
+    one = ALL_TARGETS[number % 3]
+    for dynamic in (False, True):
+        for m, n, k in [(1, 1, 1), (200, 100, 77)]:
+            contraction({"m": m, "n": n, "k": k}, lhs, rhs, "mn", "f32", "f32", dynamic, ["host"])
+        targets = [target for target in ALL_TARGETS if (target == one) != dynamic]
+        contraction({"m": 97, "n": 31, "k": 257}, lhs, rhs, "mn", "f32", "f32", dynamic, targets,
+                    added=True)  # fmt: skip
+for number, (source, result) in enumerate([
+    ("f64", "f64"), ("bf16", "f32"), ("f16", "f32"), ("bf16", "bf16"), ("f16", "f16"),
+]):  # fmt: skip
+    for turn, (lhs, rhs) in enumerate(MATMUL[:2], number):
         contraction({"m": 101, "n": 70, "k": 300}, lhs, rhs, "mn", source, result, True,
-                    ["avx2", "host"])  # fmt: skip
+                    [BOTH[turn % 2]])  # fmt: skip
 # Pairs of bf16: an odd depth, of one block and of two, known or not.
-for lhs, rhs in MATMUL:
-    for m, n, k in [(3, 50, 37), (40, 50, 1), (97, 33, 555)]:
-        for dynamic in (False, True):
-            contraction({"m": m, "n": n, "k": k}, lhs, rhs, "mn", "bf16", "f32", dynamic,
-                        ["host"], added=k == 555)  # fmt: skip
+for number, (lhs, rhs) in enumerate(MATMUL):
+    for turn, (m, n, k) in enumerate([(3, 50, 37), (40, 50, 1), (97, 33, 555)], number):
+        contraction({"m": m, "n": n, "k": k}, lhs, rhs, "mn", "bf16", "f32", turn % 2 == 1,
+                    ["host"], added=k == 555)  # fmt: skip
 contraction({"b": 3, "m": 40, "n": 99, "k": 45}, "bmk", "bkn", "bmn", "bf16", "f32", True,
             ["host"])  # fmt: skip
 # Few rows of a right factor whose squares are transposed: where it is not aligned in
 # memory, a depth of less than a square, other loops around.
-for source, result in [("f32", "f32"), ("f64", "f64"), ("bf16", "f32"), ("f16", "f32")]:
-    for m, n, k in [(1, 200, 77), (5, 300, 64), (4, 1030, 16), (8, 500, 5)]:
+for number, (source, result) in enumerate([
+    ("f32", "f32"), ("f64", "f64"), ("bf16", "f32"), ("f16", "f32"),
+]):  # fmt: skip
+    sizes = [(1, 200, 77), (5, 300, 64), (4, 1030, 16), (8, 500, 5)]
+    for turn, (m, n, k) in enumerate(sizes, number):
         contraction({"m": m, "n": n, "k": k}, "mk", "nk", "mn", source, result, m == 5,
-                    ["avx2", "host"], added=m == 5)  # fmt: skip
+                    [BOTH[turn % 2]], added=m == 5)  # fmt: skip
     contraction({"b": 3, "m": 3, "n": 150, "k": 91}, "bmk", "bnk", "bmn", source, result,
-                True, ["generic", "host"])  # fmt: skip
+                True, [("generic", "host")[number // 2]])  # fmt: skip
 # Where they are, in rows without a gap between them.
 contraction({"m": 3, "n": 32, "k": 37}, "mk", "kn", "mn", "bf16", "f32", False, ["host"])
 # A right factor that a cache holds: any rest of a depth that is unrolled.
 for k in (6, 7, 8, 9):
     contraction({"m": 9, "n": 5, "k": k}, "mk", "kn", "mn", "bf16", "f32", False, ["host"])
-for lhs, rhs, out in [("bmk", "bkn", "bmn"), ("mbk", "nbk", "bmn"), ("bmk", "kn", "bmn"),
-                      ("mk", "kn", "nm"), ("mkj", "jkn", "mn"), ("mk", "k", "m"),
-                      ("k", "kn", "n")]:  # fmt: skip
+for number, (lhs, rhs, out) in enumerate([
+    ("bmk", "bkn", "bmn"), ("mbk", "nbk", "bmn"), ("bmk", "kn", "bmn"), ("mk", "kn", "nm"),
+    ("mkj", "jkn", "mn"), ("mk", "k", "m"), ("k", "kn", "n"),
+]):  # fmt: skip
     sizes = dict(zip("bjkmn", (3, 5, 40, 99, 45)))
     sizes = {c: sizes[c] for c in sorted({*lhs, *rhs})}
-    contraction(sizes, lhs, rhs, out, "f32", "f32", True, ["avx2", "host"])
+    contraction(sizes, lhs, rhs, out, "f32", "f32", True, [BOTH[number % 2]])
 # Nothing to add, and no result.
 contraction({"m": 5, "n": 40, "k": 0}, "mk", "kn", "mn", "f32", "f32", True, ["host"])
 contraction({"m": 0, "n": 40, "k": 3}, "mk", "kn", "mn", "f32", "f32", True, ["host"])
@@ -404,15 +414,15 @@ def results_in_memory_of_others(targets):
 
 # Extents 0 and 1, known and not.
 EXTENTS = [(m, n) for m in (0, 1, 5) for n in (0, 1, 9) if (m, n) != (5, 9)]
-for m, n in EXTENTS:
+for number, (m, n) in enumerate(EXTENTS):
     for dynamic in (False, True):
         elementwise(m, n, "f32", dynamic, ["host"])
         transpose((m, n, 3), (1, 2, 0), "f32", dynamic, ["host"])
         named_softmax(m, n, "f32", dynamic, ["host"])
         for along in (0, 1):
             reduction(m, n, "f32", along, "sum", dynamic, ["host"])
-    for k in (0, 1, 4):
-        for lhs, rhs in MATMUL:
+    for turn, k in enumerate((0, 1, 4), number):
+        for lhs, rhs in MATMUL[turn % 2 :: 2]:
             contraction({"m": m, "n": n, "k": k}, lhs, rhs, "mn", "f32", "f32", k == 1, ["host"])
         contraction({"m": m, "n": n, "k": k}, "mk", "nk", "mn", "bf16", "f32", k != 1, ["host"])
 # A tile of a loop whose other loops have no elements.

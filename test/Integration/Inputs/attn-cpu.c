@@ -108,12 +108,21 @@ static memref3 make(type t, int64_t heads, uint32_t seed) {
   return m;
 }
 
+/* The values of a tensor, which the definition reads many times. */
+static double *widen(type t, const memref3 *m) {
+  int64_t count = m->sizes[0] * m->sizes[1] * m->sizes[2];
+  double *values = malloc(count * sizeof *values);
+  for (int64_t i = 0; i < count; ++i)
+    values[i] = load(t, m->aligned, i);
+  return values;
+}
+
 /* What is right, by the definition. */
 static double out[T * HQ * D], lse[HQ * T], dq[T * HQ * D], dk[T * HKV * D],
     dv[T * HKV * D];
 
-static void attend(type t, const void *q, const void *k, const void *v,
-                   const void *dout, int64_t s, int64_t i, int64_t h,
+static void attend(const double *q, const double *k, const double *v,
+                   const double *dout, int64_t s, int64_t i, int64_t h,
                    int64_t left, int64_t right) {
   static double p[T], dp[T];
   int64_t qRow = (i * HQ + h) * D, head = h / (HQ / HKV);
@@ -125,8 +134,8 @@ static void attend(type t, const void *q, const void *k, const void *v,
     p[j] = dp[j] = 0;
     for (int64_t d = 0; d < D; ++d) {
       int64_t at = (j * HKV + head) * D + d;
-      p[j] += load(t, q, qRow + d) * load(t, k, at) / sqrt(D);
-      dp[j] += load(t, dout, qRow + d) * load(t, v, at);
+      p[j] += q[qRow + d] * k[at] / sqrt(D);
+      dp[j] += dout[qRow + d] * v[at];
     }
     max = fmax(max, p[j]);
   }
@@ -139,10 +148,10 @@ static void attend(type t, const void *q, const void *k, const void *v,
     for (int64_t d = 0; d < D; ++d) {
       int64_t at = (j * HKV + head) * D + d;
       double ds = p[j] * (dp[j] - delta) / sqrt(D);
-      out[qRow + d] += p[j] * load(t, v, at);
-      dq[qRow + d] += ds * load(t, k, at);
-      dk[at] += ds * load(t, q, qRow + d);
-      dv[at] += p[j] * load(t, dout, qRow + d);
+      out[qRow + d] += p[j] * v[at];
+      dq[qRow + d] += ds * k[at];
+      dk[at] += ds * q[qRow + d];
+      dv[at] += p[j] * dout[qRow + d];
     }
 }
 
@@ -179,11 +188,13 @@ static void check(const char *name, attention *run, attentionGrad *runGrad,
   }
   memset(out, 0, sizeof out), memset(dq, 0, sizeof dq);
   memset(dk, 0, sizeof dk), memset(dv, 0, sizeof dv);
+  double *wide[] = {widen(t, &q), widen(t, &k), widen(t, &v), widen(t, &dout)};
   for (int s = 0; s < SEQUENCES; ++s)
     for (int64_t i = cu[s]; i < cu[s + 1]; ++i)
       for (int64_t h = 0; h < HQ; ++h)
-        attend(t, q.aligned, k.aligned, v.aligned, dout.aligned, s, i, h, left,
-               right);
+        attend(wide[0], wide[1], wide[2], wide[3], s, i, h, left, right);
+  for (int n = 0; n < 4; ++n)
+    free(wide[n]);
   type lseType = t == F64 ? F64 : F32;
   double lseTolerance = t == F64 ? 1e-14 : 5e-5;
   int64_t rows = T * HQ, kvRows = T * HKV;
