@@ -4,6 +4,7 @@ dynamic extents run on a GPU, in the executor, too. What is computed is compared
 framework's values in f64."""
 
 import dataclasses
+import functools
 import re
 import zlib
 from collections.abc import Callable
@@ -64,9 +65,44 @@ def is_float(array):
     return np.issubdtype(np.asarray(array).dtype, np.floating)
 
 
-def call(text, function, arguments):
-    results = varlen.compile(text)[function](*arguments)
+# So many functions are compiled together: most of what a small one costs is what a module does.
+TOGETHER = 16
+
+
+def merge(texts):
+    """One module of several: each symbol ends with the number of its module."""
+    aliases, bodies = "", ""
+    for number, text in enumerate(texts):
+        text = re.sub(r"#map(\d*)", rf"#map_{number}_\1", text)
+        text = re.sub(r"@(\w+)", rf"@\1_{number}", text)
+        before, body = re.split(r"^module.*\{$", text, maxsplit=1, flags=re.MULTILINE)
+        aliases += before
+        bodies += body[: body.rindex("}")]
+    return f"{aliases}module {{\n{bodies}}}\n"
+
+
+def compile_all(texts):
+    """By name of a module a function that calls one of its functions on arrays."""
+    found, names = {}, list(texts)
+    for first in range(0, len(names), TOGETHER):
+        some = names[first : first + TOGETHER]
+        try:
+            program = varlen.compile(merge([texts[name] for name in some]))
+            for number, name in enumerate(some):
+                found[name] = functools.partial(call, program, f"_{number}")
+        except varlen.CompileError:
+            # Each by itself, so that an error has a name.
+            found |= {name: functools.partial(call_alone, texts[name]) for name in some}
+    return found
+
+
+def call(program, suffix, function, arguments):
+    results = program[function + suffix](*arguments)
     return results if isinstance(results, tuple) else (results,)
+
+
+def call_alone(text, function, arguments):
+    return call(varlen.compile(text), "", function, arguments)
 
 
 def run_on_gpu(text, inputs):
@@ -127,11 +163,13 @@ def check(cases, lower, evaluate, refused, refused_gradients):
     compiled = [case for case in cases if case.name not in refused]
     smooth = [case for case in compiled if case.name not in refused_gradients]
     reverse = dict(zip((c.name for c in smooth), differentiate([texts[c.name] for c in smooth])))
+    # Modules with gradients have the functions themselves, too.
+    functions = compile_all({c.name: reverse.get(c.name, texts[c.name]) for c in compiled})
     for case in compiled:
         label = case.name
         try:
             results, gradients = evaluate(case, label in reverse)
-            got = call(texts[label], "main", case.inputs)
+            got = functions[label]("main", case.inputs)
             messages.append(compare(label, got, results, case.tolerance))
             if case.dynamic:
                 got = run_on_gpu(texts[label], case.inputs)
@@ -140,7 +178,7 @@ def check(cases, lower, evaluate, refused, refused_gradients):
                 cotangents = [
                     np.asarray(case.cotangent(x.shape), np.float32) for x in results if is_float(x)
                 ]
-                got = call(reverse[label], "main_vjp", [*case.inputs, *cotangents])
+                got = functions[label]("main_vjp", [*case.inputs, *cotangents])
                 messages.append(compare(f"{label} gradient", got, gradients, case.tolerance))
         except (varlen.CompileError, varlen.Error) as error:
             messages.append(f"{label}: {error}")
