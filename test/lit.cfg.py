@@ -71,6 +71,9 @@ def has(*tools):
 features = config.available_features
 if os.environ.get("VARLEN_LONG", "0") not in ("", "0"):
     features.add("long")
+# For tests of what surrounds compiled code. Code as users get it, its numbers and bits, is that
+# of Integration, and with `make check-all` of all tests.
+config.around_code = {} if "long" in features else {"VARLEN_CODEGEN": "fast"}
 features.add({"x86_64": "x86", "AMD64": "x86"}.get(platform.machine(), platform.machine()))
 try:
     with open("/proc/cpuinfo") as file:

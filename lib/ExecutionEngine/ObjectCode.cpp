@@ -27,6 +27,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Target/TargetMachine.h"
 
+#include <cstdlib>
 #include <map>
 #include <tuple>
 
@@ -137,15 +138,26 @@ translate(ModuleOp module, llvm::LLVMContext &context,
   return code;
 }
 
+/// Whether VARLEN_CODEGEN asks for code that is made in less time.
+static Expected<bool> isCodegenFast() {
+  llvm::StringRef given = "";
+  if (const char *variable = std::getenv("VARLEN_CODEGEN"))
+    given = variable;
+  if (given.empty() || given == "fast")
+    return !given.empty();
+  return llvm::createStringError(
+      "VARLEN_CODEGEN: expected 'fast' or nothing, got '%s'", given.data());
+}
+
 /// Generates code for one object file.
-static Error generate(llvm::Module &code, const CPUTarget &target,
+static Error generate(llvm::Module &code, const CPUTarget &target, bool isFast,
                       std::string &object) {
   auto machine = makeTargetMachine(target);
   if (!machine)
     return machine.takeError();
   // These call the executor for all that takes time: LLVM's fastest selection
   // of instructions saves a third of a run, most of which is compilation.
-  if (llvm::any_of(code, isExecutorKernel))
+  if (isFast || llvm::any_of(code, isExecutorKernel))
     (*machine)->setOptLevel(llvm::CodeGenOptLevel::None);
   code.setTargetTriple((*machine)->getTargetTriple());
   code.setDataLayout((*machine)->createDataLayout());
@@ -156,7 +168,7 @@ static Error generate(llvm::Module &code, const CPUTarget &target,
 
 /// Makes one object file of a part; returns what is wrong with it, or nothing.
 static std::string compile(ModuleOp module, const CPUTarget &target,
-                           llvm::ArrayRef<std::string> functions,
+                           bool isFast, llvm::ArrayRef<std::string> functions,
                            std::string &object) {
   llvm::LLVMContext context;
   std::string errors;
@@ -164,7 +176,7 @@ static std::string compile(ModuleOp module, const CPUTarget &target,
   std::unique_ptr<llvm::Module> code = translate(module, context, functions);
   if (!code)
     return "the module cannot be translated to LLVM IR";
-  if (Error error = generate(*code, target, object))
+  if (Error error = generate(*code, target, isFast, object))
     errors += llvm::toString(std::move(error));
   return errors.empty() ? "" : "LLVM: " + errors;
 }
@@ -172,6 +184,9 @@ static std::string compile(ModuleOp module, const CPUTarget &target,
 Expected<std::vector<std::string>>
 varlen::compileToObjects(ModuleOp module, const CPUTarget &target,
                          llvm::ArrayRef<std::string> functions) {
+  Expected<bool> isFast = isCodegenFast();
+  if (!isFast)
+    return isFast.takeError();
   initializeNativeTarget();
   SmallVector<ModulePart> parts = divideModule(module);
   // Threads take the largest first.
@@ -181,7 +196,8 @@ varlen::compileToObjects(ModuleOp module, const CPUTarget &target,
   });
   std::vector<std::string> objects(parts.size()), errors(parts.size());
   parallelForEach(module.getContext(), order, [&](size_t i) {
-    errors[i] = compile(parts[i].module, target, functions, objects[i]);
+    errors[i] =
+        compile(parts[i].module, target, *isFast, functions, objects[i]);
   });
   for (const std::string &error : errors)
     if (!error.empty())

@@ -61,7 +61,7 @@ def load(source, *, strided=False, runtime_checks=False, target=None):
             source, strided=strided, runtime_checks=runtime_checks, target=target
         )
 
-    options = strided, runtime_checks, target
+    options = strided, runtime_checks, target, os.environ.get("VARLEN_CODEGEN", "")
     return find("program", source, options, compile, _library.deserialize)
 
 

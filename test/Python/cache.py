@@ -59,7 +59,13 @@ identity = _library.identity
 _library.identity = lambda: "another build"
 assert load(module(1)) == 1
 _library.identity = identity
-assert load(module(1)) == 0 and len(files()) == 6
+codegen = os.environ.get("VARLEN_CODEGEN", "")
+os.environ["VARLEN_CODEGEN"] = "" if codegen else "fast"
+assert load(module(1)) == 1
+os.environ["VARLEN_CODEGEN"] = "fastest"
+raises(_library.CompileError, "VARLEN_CODEGEN: expected 'fast'", _cache.load, module(1))
+os.environ["VARLEN_CODEGEN"] = codegen
+assert load(module(1)) == 0 and len(files()) == 7
 
 # What is damaged, cut off, empty or another program's is compiled again, and mended.
 good = path.read_bytes()
