@@ -99,14 +99,13 @@ def check_errors(batch):
     table, used = batch.paged["block_table"], batch.paged["seqused_k"]
     pages, page = batch.paged["k"].shape[:2]
     # The first lane of a warp, and the first entry of more than a warp has lanes.
-    for s, column in ((5, 7), (4, 12), (3, 0)):
-        for entry in (-1, pages):
-            bad = table.copy()
-            bad[s, column] = entry
-            # A later one is not what is reported.
-            bad[6, 4] = entry
-            message = f"block_table[{s}, {column}] = {entry}: expected 0 to {pages - 1}, the pages of k"
-            refuse(message, block_table=bad)
+    for s, column, entry in ((5, 7, -1), (4, 12, pages), (3, 0, -1)):
+        bad = table.copy()
+        bad[s, column] = entry
+        # A later one is not what is reported.
+        bad[6, 4] = entry
+        message = f"block_table[{s}, {column}] = {entry}: expected 0 to {pages - 1}, the pages of k"
+        refuse(message, block_table=bad)
     rows = page * table.shape[1]
     for length in (-1, rows + 1):
         bad = used.copy()
@@ -124,7 +123,9 @@ def check_errors(batch):
 
 
 batch = check_bits("bf16", 16, runs=27, window=(-1, 0), is_static=False)
-check_errors(batch)
+# By a kernel that all chips share.
+if DEVICE == "sim:sm_80":
+    check_errors(batch)
 check_bits("bf16", 128, runs=3, window=(100, 3))
 check_bits("f16", 7, dim=40, value_dim=72, window=(33, 0))
 check_bits("bf16", 64, window=(-1, 0), score=scores.prefix_lm())
