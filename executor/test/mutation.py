@@ -17,6 +17,7 @@ INPUTS = pathlib.Path(__file__).resolve().parent / "Inputs"
 ROOT = INPUTS.parent.parent.parent
 sys.path.insert(0, str(INPUTS))
 
+import caches
 import clusters
 import numpy as np
 import packed
@@ -43,7 +44,7 @@ SAMPLES = {
 # Of these, synchronisation alone: what else they have is that of other kernels.
 SYNCHRONISED = (
     "gradients-hidden", "gradients-documents", "gradients-table", "gradients-tables",
-    "forward-parts", "tangents-causal",
+    "forward-parts", "tangents-causal", "forward-quantised", "append",
 )  # fmt: skip
 
 
@@ -51,7 +52,7 @@ def kernels():
     """Name, chip, text, inputs, and how many mutants of synchronisation and of
     constants: in a sample (null: it is not in it), and with --all (null: all)."""
     yield "sm80", "sm_80", sm80.build(), [sm80.inputs(np, round_bf16)], (3, 3), (None, 60)
-    for name, text, inputs in packed.kernels():
+    for name, text, inputs in itertools.chain(packed.kernels(), caches.kernels()):
         all = (None, None if name in THOROUGH else 0 if name in SYNCHRONISED else 60)
         yield name, "sm_80", text, inputs, SAMPLES.get(name), all
     for name, text, inputs in packed.hopper():

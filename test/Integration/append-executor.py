@@ -10,53 +10,12 @@ import sys
 import ml_dtypes
 import numpy as np
 import varlen
-from varlen import dtypes
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "Inputs"))
 
-from append_case import Case
+from append_case import Case, list_operands, make_text
 
 DEVICE = sys.argv[1]
-CACHES = ("k_cache", "v_cache", "k_scale", "v_scale")
-
-
-def list_operands(case):
-    """Operands by name, in the order of the operation's."""
-    given = dict(zip(("k_cache", "v_cache", "k", "v", "cu", "seqused_k"), case.arguments()))
-    given |= case.options
-    order = ("k", "v", "cu", "seqused_k", "block_table", "cos", "sin", *CACHES)
-    return {name: np.ascontiguousarray(given[name]) for name in order if name in given}
-
-
-def make_text(operands, interleaved):
-    """A function that returns the caches with the new rows."""
-    # Pages of as many rows as the type says, or any.
-    static = {"k": 2, "v": 2, "cos": 1, "sin": 1, "k_cache": 3, "v_cache": 2, "k_scale": 1, "v_scale": 2}
-    types = {}
-    for name, x in operands.items():
-        known = x.ndim - static.get(name, 0)
-        extents = ["?"] * known + [str(n) for n in x.shape[known:]]
-        types[name] = f"tensor<{'x'.join([*extents, dtypes.name_of(x)])}>"
-    results = [types[name] for name in CACHES if name in types]
-    clauses = {
-        "block_table": ("block_table",), "rotary": ("cos", "sin"), "outs": CACHES[:2], "scales": CACHES[2:],
-    }  # fmt: skip
-    given = "".join(
-        f" {clause}({', '.join('%' + name for name in names)})"
-        for clause, names in clauses.items() if names[0] in types
-    )  # fmt: skip
-    parameters = ", ".join(f'%{name}: {type} {{varlen.name = "{name}"}}' for name, type in types.items())
-    named = ", ".join(
-        f'{type} {{varlen.name = "new_{name}"}}' for name, type in types.items() if name in CACHES
-    )
-    return (
-        f"func.func @f({parameters}) -> ({named}) {{\n"
-        f"  %0:{len(results)} = varlen.append %k, %v, %cu seqused_k(%seqused_k){given}"
-        f"{' interleaved' if interleaved else ''}\n"
-        f"    : ({', '.join(types.values())}) -> ({', '.join(results)})\n"
-        f"  return {', '.join(f'%0#{i}' for i in range(len(results)))} : {', '.join(results)}\n"
-        "}\n"
-    )
 
 
 def run(case, device=None, changed=None, **flags):

@@ -83,6 +83,20 @@ func.func @f(%q: !q, %k: !k, %v: !k, %cu: !cu, %table: tensor<?x?xi32>) -> (!q, 
 }}
 """
 
+QUANTISED = """
+!q = tensor<?x{heads}x{d}x{type}>
+!k = tensor<?x16x4x{d}x{element}>
+!scale = tensor<?x16x4xf32>
+!cu = tensor<?xi32>
+func.func @f(%q: !q, %k: !k, %v: !k, %cu: !cu, %table: tensor<?x?xi32>, %k_scale: !scale, %v_scale: !scale)
+    -> (!q, tensor<{heads}x?xf32>) {{
+  %o, %l = varlen.attn %q, %k, %v, %cu seqused_k(%cu) block_table(%table) k_scale(%k_scale) v_scale(%v_scale)
+      {{mask = #varlen.mask<{mask}>}}
+      : (!q, !k, !k, !cu, !cu, tensor<?x?xi32>, !scale, !scale) -> (!q, tensor<{heads}x?xf32>)
+  return %o, %l : !q, tensor<{heads}x?xf32>
+}}
+"""
+
 # Every row of the tables, by head_dim and by what fits the chip; a window on both
 # sides takes the most registers.
 CASES = (
@@ -100,6 +114,16 @@ PAGED_CASES = [
     (PAGED.replace("{page}", page), "bf16", chip, d, "causal")
     for chip in ("sm_80", "sm_90a") for d in (64, 128, 256) for page in ("?", "16", "256")
 ] + [(PAGED.replace("{page}", "16"), "f32", "sm_80", 128, "causal")]  # fmt: skip
+
+# Quantised keys and values in such pages, with scales of each row and head.
+I8, F8 = (QUANTISED.replace("{element}", element) for element in ("i8", "f8E4M3FN"))
+QUANTISED_CASES = [
+    *((I8, *case) for case in itertools.product(
+        ("bf16",), ("sm_80", "sm_90a"), (64, 128, 256), ("causal", "window = (512, 64)")
+    )),
+    *((F8, "bf16", chip, d, "causal") for chip in ("sm_80", "sm_90a") for d in (64, 128)),
+    *((I8, "f32", "sm_80", d, "causal") for d in (64, 128)),
+]  # fmt: skip
 
 TANGENT_CASES = [
     (TANGENTS, *case) for case in (
@@ -119,23 +143,27 @@ KINDS = {FORWARD: "forward", GRADIENTS: "gradients", TANGENTS: "tangents"}
 
 def sample(cases):
     """A mask for each of the rest, on chips whose machine code is counted, with the head sizes
-    that users have most; pages of 16 rows."""
+    that users have most; pages of 16 rows, and quantised keys of i8."""
     kept = {}
     for case in cases:
         text, dtype, chip, d, _ = case
         is_paged = text not in KINDS
         if d not in ((128,) if is_paged else (64, 128, 256)):
             continue
-        if chip in COUNTED and (not is_paged or "?x16x4x" in text):
+        is_sampled = dtype == "bf16" if text == I8 else "?x16x4x{d}x{type}" in text
+        if chip in COUNTED and (not is_paged or is_sampled):
             kept.setdefault((text, dtype, chip, d), case)
     return list(kept.values())
 
 
 def name_of(case):
     text, dtype, chip, d, mask = case
-    page = re.search(r"!k = tensor<\?x(\?|\d+)x4x", text)
-    kind = KINDS.get(text, "forward")
-    return f"{kind} {dtype} {chip} d{d} {mask}" + (f", pages of {page[1]}" if page else "")
+    page = re.search(r"!k = tensor<\?x(\?|\d+)x4x{d}x(.*)>", text)
+    name = f"{KINDS.get(text, 'forward')} {dtype} {chip} d{d} {mask}"
+    if not page:
+        return name
+    rows, element = page.groups()
+    return f"{name}, pages of {rows}" + ("" if element == "{type}" else f" of {element}")
 
 
 def run(*command, text=None):
@@ -243,7 +271,7 @@ def main():
         print(f"instructions are not counted: expected ptxas {table['ptxas']}, got {version}")
         has_nvdisasm = False
     cases = [(text, *case) for text in (FORWARD, GRADIENTS) for case in CASES]
-    cases += TANGENT_CASES + PAGED_CASES
+    cases += TANGENT_CASES + PAGED_CASES + QUANTISED_CASES
     if arguments.sample:
         cases = sample(cases)
     found, failed = {}, 0
