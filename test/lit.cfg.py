@@ -71,8 +71,9 @@ def has(*tools):
 features = config.available_features
 if os.environ.get("VARLEN_LONG", "0") not in ("", "0"):
     features.add("long")
-# For tests of what surrounds compiled code. Code as users get it, its numbers and bits, is that
-# of Integration, and with `make check-all` of all tests.
+# For tests of what surrounds compiled code, or of what is computed whatever LLVM makes of it. Code
+# as users get it, its numbers and bits, is that of conformance.py, determinism.py and others of
+# Integration, and with `make check-all` of all tests.
 config.around_code = {} if "long" in features else {"VARLEN_CODEGEN": "fast"}
 features.add({"x86_64": "x86", "AMD64": "x86"}.get(platform.machine(), platform.machine()))
 try:
@@ -137,6 +138,9 @@ if python:
 substitutions = config.substitutions
 substitutions.append(("%mlir-opt-plugin", f"mlir-opt --load-dialect-plugin={plugin}"))
 substitutions.append(("%python", python or sys.executable))
+# Before a command of a test that is in no such folder.
+around_code = " ".join(f"{name}={value}" for name, value in config.around_code.items())
+substitutions.append(("%around-code", f"env {around_code}"))
 substitutions.append(("%varlen-src", source))
 substitutions.append(("%mlir-libs", os.path.join(llvm, "lib")))
 substitutions.append(("%mlir-dir", cache["MLIR_DIR"]))

@@ -2,7 +2,7 @@
 finite differences in f64."""
 
 # REQUIRES: venv
-# RUN: %python %s
+# RUN: %around-code %python %s
 
 import os
 import sys

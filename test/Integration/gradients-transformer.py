@@ -3,7 +3,7 @@ differences in f64: embedding, norms, rotary positions, attention with GQA, SwiG
 cross entropy."""
 
 # REQUIRES: venv
-# RUN: %python %s %varlen-src/examples
+# RUN: %around-code %python %s %varlen-src/examples
 
 import sys
 

@@ -1,7 +1,7 @@
 """The rules of upstream operations against finite differences."""
 
 # REQUIRES: venv
-# RUN: %python %s
+# RUN: %around-code %python %s
 
 import os
 import sys

@@ -8,7 +8,7 @@ blocks. Numbers are small, so that conditions change within a sequence.
 
     hidden-blocks.py --build build --regions 300 [--seed 1]
 """
-# RUN: %python %s --build %varlen-build --regions 12 | FileCheck %s
+# RUN: %around-code %python %s --build %varlen-build --regions 12 | FileCheck %s
 # RUN: %python %s --build %varlen-build --seed 13 --regions 3 --device=sim:sm_80 | FileCheck %s
 # RUN: %if long %{ %python %s --build %varlen-build --regions 300 | FileCheck %s %}
 # RUN: %if long %{ %python %s --build %varlen-build --regions 30 --device=sim:sm_80 | FileCheck %s %}

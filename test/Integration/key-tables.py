@@ -1,4 +1,4 @@
-# RUN: %python %s
+# RUN: %around-code %python %s
 """Captures with a number for each key: values and gradients on a CPU, in the oracle and
 in the executor, and that no sequence reads the numbers of another."""
 

@@ -1,5 +1,5 @@
 # References are compiled for one use each.
-# RUN: env JAX_DISABLE_MOST_OPTIMIZATIONS=1 %python %s
+# RUN: %around-code JAX_DISABLE_MOST_OPTIMIZATIONS=1 %python %s
 # REQUIRES: jax
 # UNSUPPORTED: asan
 """What jaxlib lowers to linalg, beside JAX."""

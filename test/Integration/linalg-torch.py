@@ -1,4 +1,4 @@
-# RUN: %python %s
+# RUN: %around-code %python %s
 # REQUIRES: torch
 # UNSUPPORTED: asan
 """What torch-mlir lowers to linalg, beside PyTorch."""

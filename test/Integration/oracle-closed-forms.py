@@ -1,6 +1,6 @@
 """varlen-decompose-attn against results that can be written down."""
 
-# RUN: %python %s
+# RUN: %around-code %python %s
 
 import math
 import os

@@ -5,7 +5,7 @@ Whatever no sequence uses is NaN, in every operand: a result that it reaches is
 wrong. Gradients that have to be zero have to be exactly zero.
 """
 
-# RUN: %python %s
+# RUN: %around-code %python %s
 
 import itertools
 import math

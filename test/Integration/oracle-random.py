@@ -4,7 +4,7 @@ Every extent is dynamic, so one compiled function serves all its batches; a few
 functions repeat some of them with static extents.
 """
 
-# RUN: %python %s
+# RUN: %around-code %python %s
 
 import os
 import random

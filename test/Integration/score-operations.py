@@ -1,4 +1,4 @@
-# RUN: %python %s
+# RUN: %around-code %python %s
 # RUN: %if long %{ %python %s --whole %}
 
 """Every operation that a score region may have, for every type that it takes: on a CPU, by

@@ -3,7 +3,7 @@ sums are made in another order, along keys or where extents are no longer static
 """
 
 # REQUIRES: plugin, venv
-# RUN: %python %s
+# RUN: %around-code %python %s
 
 import os
 import sys

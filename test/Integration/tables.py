@@ -1,4 +1,4 @@
-# RUN: %python %s %if long %{ --whole %}
+# RUN: %around-code %python %s %if long %{ --whole %}
 """Tables of scores: indices beyond both ends, one entry, several lookups, any strides,
 few queries, the oracle, kernels for a GPU, threads, and errors."""
 

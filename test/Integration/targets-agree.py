@@ -6,7 +6,7 @@ One batch has a sequence for each of them. The oracle, the code for a CPU and th
 for a GPU, in the executor, must each return NaN, infinity and 0 exactly where the
 definition of the op has them, and otherwise be as near to it as rounding allows.
 """
-# RUN: %python %s --build %varlen-build | FileCheck %s
+# RUN: %around-code %python %s --build %varlen-build | FileCheck %s
 # CHECK: {{[1-9][0-9]*}} comparisons, 0 failed
 
 import argparse

@@ -1,4 +1,4 @@
-# RUN: %python %s
+# RUN: %around-code %python %s
 
 """Operations of score regions that have no value for some operands: each, for pairs and for
 padding, on a CPU, by the oracle and in kernels, with gradients; tables are not left."""

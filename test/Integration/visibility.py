@@ -15,8 +15,8 @@ compiled for itself and runs on a batch of `--sequences`. By hand, 10^5 cases:
     visibility.py --build build --windows 100 --sequences 1000
 """
 # Each run has masks of its own: bounds are computed alike for all targets.
-# RUN: %python %s --build %varlen-build --windows 8 --sequences 100 | FileCheck %s
-# RUN: %python %s --build %varlen-build --seed 9 --windows 8 --sequences 100 --gradients | FileCheck %s
+# RUN: %around-code %python %s --build %varlen-build --windows 8 --sequences 100 | FileCheck %s
+# RUN: %around-code %python %s --build %varlen-build --seed 9 --windows 8 --sequences 100 --gradients | FileCheck %s
 # RUN: %python %s --build %varlen-build --seed 17 --windows 4 --sequences 100 --device=sim:sm_80 | FileCheck %s
 # RUN: %python %s --build %varlen-build --seed 21 --windows 4 --sequences 60 --device=sim:sm_80 --gradients | FileCheck %s
 # RUN: %if long %{ %python %s --build %varlen-build --windows 60 --sequences 100 | FileCheck %s %}

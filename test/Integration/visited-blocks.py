@@ -9,8 +9,8 @@ block or panel with NaN, which are alike otherwise. Of masks that intervals can
 tell everything about, a panel may visit a block exactly if some of its queries sees some
 of the keys. On a GPU the panels are tiles.
 """
-# RUN: %python %s --build %varlen-build | FileCheck %s
-# RUN: %python %s --build %varlen-build --gradients --rows=300 \
+# RUN: %around-code %python %s --build %varlen-build | FileCheck %s
+# RUN: %around-code %python %s --build %varlen-build --gradients --rows=300 \
 # RUN:   --only="prefix|document|both_ways.90" | FileCheck %s
 # RUN: %python %s --build %varlen-build --device=sim:sm_80 --rows=200 | FileCheck %s
 # RUN: %python %s --build %varlen-build --device=sim:sm_80 --rows=200 --gradients \
