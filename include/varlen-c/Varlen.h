@@ -300,9 +300,12 @@ typedef struct VarlenCallOptions {
      allocates, and keeps scratch of threads for the next call. */
   void *workspace;
   size_t workspaceSize;
+  /* VARLEN_INVALID_ARGUMENT where a memref, which the function may write to,
+     overlaps another argument. */
+  bool separateWrites;
 } VarlenCallOptions;
 
-#define VARLEN_CALL_OPTIONS_INIT {sizeof(VarlenCallOptions), 0, 0, 0, 0, 0}
+#define VARLEN_CALL_OPTIONS_INIT {sizeof(VarlenCallOptions), 0, 0, 0, 0, 0, 0}
 
 /* Calls the function on tensors of the caller. Results are written whole; none
    may overlap another tensor of the call. `options` may be null. */

@@ -10,7 +10,11 @@
 
 #include "Status.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 
 using namespace varlen_capi;
@@ -93,7 +97,7 @@ VarlenStatus Binding::add(const Parameter &parameter,
     return fail(VARLEN_INVALID_ARGUMENT, "%s: expected a scalar, got null",
                 name);
   addresses.push_back(static_cast<char *>(tensor->data) + tensor->byte_offset);
-  spans.push_back({nullptr, nullptr, 0, 0});
+  spans.push_back({nullptr, nullptr});
   return VARLEN_OK;
 }
 
@@ -116,7 +120,7 @@ VarlenStatus Binding::addDescriptor(const Parameter &parameter,
     isEmpty |= tensor.shape[d] == 0;
   // From the last index to the first: `dense` is the stride that makes a
   // tensor without gaps. Bytes that indices reach, upwards and downwards.
-  int64_t dense = 1, up = 0, down = 0, upOfRow = 0;
+  int64_t dense = 1, up = 0, down = 0;
   for (int64_t d = rank - 1; d >= 0; --d) {
     int64_t extent = tensor.shape[d], wanted = dense, stride = dense;
     if (!parameter.isDense && parameter.strides[d] != VARLEN_DYNAMIC)
@@ -138,7 +142,6 @@ VarlenStatus Binding::addDescriptor(const Parameter &parameter,
     if (extent > 1 && !isEmpty)
       tooLarge |= __builtin_mul_overflow(extent - 1, stride, &reach) ||
                   __builtin_mul_overflow(reach, parameter.elementBytes, &reach);
-    upOfRow = up;
     tooLarge |= __builtin_add_overflow(reach < 0 ? down : up, reach,
                                        reach < 0 ? &down : &up);
     tooLarge |=
@@ -162,29 +165,81 @@ VarlenStatus Binding::addDescriptor(const Parameter &parameter,
                 "%s: expected data aligned to its elements of %lld bytes, got "
                 "address %p",
                 name, print(parameter.elementBytes), static_cast<void *>(data));
-  if (isEmpty) {
-    spans.push_back({nullptr, nullptr, 0, 0});
-    return VARLEN_OK;
-  }
-  int64_t rowStride = 0;
-  if (rank > 0 && down == 0)
-    rowStride = descriptor[Sizes + rank] * parameter.elementBytes;
-  spans.push_back({data + down, data + up + parameter.elementBytes, rowStride,
-                   upOfRow + parameter.elementBytes});
+  if (isEmpty)
+    spans.push_back({nullptr, nullptr});
+  else
+    spans.push_back({data + down, data + up + parameter.elementBytes});
   return VARLEN_OK;
 }
 
-bool Binding::overlap(const Span &a, const Span &b) {
+namespace {
+/// A dimension of memory in bytes.
+struct Dimension {
+  int64_t extent, stride;
+};
+
+/// The memory of a tensor, of which dimensions with larger strides are first.
+struct Memory {
+  llvm::SmallVector<Dimension, 4> dims;
+  int64_t elementBytes;
+
+  /// Bytes from the first one to the last, of dimensions from `first` on.
+  int64_t getReach(size_t first) const {
+    int64_t reach = elementBytes;
+    for (const Dimension &dim : llvm::ArrayRef(dims).drop_front(first))
+      reach += (dim.extent - 1) * dim.stride;
+    return reach;
+  }
+};
+} // namespace
+
+/// Whether two tensors, of which `b` begins `offset` bytes after `a`, have a
+/// byte in common, by dimensions from `first` on. Where their strides differ
+/// they may have one, unless one ends before the other begins.
+static bool overlap(const Memory &a, const Memory &b, size_t first,
+                    int64_t offset) {
+  int64_t reachOfA = a.getReach(first), reachOfB = b.getReach(first);
+  if (offset >= reachOfA || -offset >= reachOfB)
+    return false;
+  if (a.dims.size() <= first || b.dims.size() <= first)
+    return true;
+  const Dimension &ofA = a.dims[first], &ofB = b.dims[first];
+  int64_t stride = ofA.stride, inA = a.getReach(first + 1),
+          inB = b.getReach(first + 1);
+  if (stride != ofB.stride || inA > stride || inB > stride)
+    return true;
+  // Slices of one buffer, such as keys and values side by side in its rows:
+  // row i of one may overlap rows of the other for a few differences of their
+  // numbers.
+  for (int64_t distance = llvm::divideFloorSigned(offset - inA, stride) + 1;
+       distance * stride < offset + inB; ++distance)
+    if (distance < ofA.extent && -distance < ofB.extent &&
+        ::overlap(a, b, first + 1, offset - distance * stride))
+      return true;
+  return false;
+}
+
+bool Binding::overlap(size_t i, size_t other) const {
+  const Span &a = spans[i], &b = spans[other];
   if (a.begin >= b.end || b.begin >= a.end)
     return false;
-  // Slices of one buffer, such as q, k and v side by side in its rows.
-  if (a.rowStride != b.rowStride || a.rowBytes >= a.rowStride ||
-      b.rowBytes >= b.rowStride)
+  // So that sums of bytes below are numbers.
+  constexpr int64_t most = int64_t(1) << 60;
+  if (a.end - a.begin > most || b.end - b.begin > most)
     return true;
-  int64_t distance = (b.begin - a.begin) % a.rowStride;
-  if (distance < 0)
-    distance += a.rowStride;
-  return distance < a.rowBytes || distance + b.rowBytes > a.rowStride;
+  auto memoryOf = [&](size_t tensor) {
+    const Parameter &parameter = getParameter(tensor);
+    Memory memory{{}, parameter.elementBytes};
+    for (int64_t d = 0, rank = parameter.getRank(); d < rank; ++d)
+      if (int64_t extent = getSize(tensor, d); extent > 1)
+        memory.dims.push_back(
+            {extent, std::abs(getStride(tensor, d)) * parameter.elementBytes});
+    llvm::sort(memory.dims, [](const Dimension &x, const Dimension &y) {
+      return x.stride > y.stride;
+    });
+    return memory;
+  };
+  return ::overlap(memoryOf(i), memoryOf(other), 0, b.begin - a.begin);
 }
 
 static VarlenStatus checkCount(const char *what, size_t wanted, size_t got,
@@ -214,7 +269,7 @@ VarlenStatus Binding::checkOverlap(size_t i) const {
     const Parameter *written = &getParameter(i), *second = &getParameter(other);
     if (!written->isWritten)
       std::swap(written, second);
-    if (written->isWritten && overlap(spans[i], spans[other]))
+    if (written->isWritten && overlap(i, other))
       return fail(VARLEN_INVALID_ARGUMENT,
                   "%s: expected memory that no other tensor of the call has, "
                   "got some of %s",

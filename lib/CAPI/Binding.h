@@ -78,13 +78,12 @@ private:
                             : function.results[i - numArguments];
   }
 
-  /// The memory of a tensor, for what overlaps.
+  /// The memory that a tensor begins and ends in.
   struct Span {
     const char *begin, *end;
-    /// Stride of its rows, if these are apart, else 0; bytes of one row.
-    int64_t rowStride, rowBytes;
   };
-  static bool overlap(const Span &a, const Span &b);
+  /// Whether the i-th tensor and another one may have memory in common.
+  bool overlap(size_t i, size_t other) const;
   /// Checks the i-th tensor against the ones before it.
   VarlenStatus checkOverlap(size_t i) const;
 

@@ -89,6 +89,9 @@ VarlenStatus varlenFunctionCall(VarlenFunction function,
   if (VarlenStatus status =
           binding.addArguments(arguments, numArguments, /*needsData=*/true))
     return status;
+  if (VarlenStatus status =
+          values.separateWrites ? binding.checkOverlap() : VARLEN_OK)
+    return status;
   if (VarlenStatus status = binding.findExtents(extents))
     return status;
   if (VarlenStatus status = binding.addResults(results, numResults, extents))

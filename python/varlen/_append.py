@@ -75,8 +75,14 @@ def _find_frames(given, interleaved):
     frames = _frames.get(key)
     if frames is None:
         function = _compile(_make_source(given, interleaved))
-        frames = _frames[key] = _library.Frames(function)
+        frames = _frames[key] = _library.Frames(function, _make_frame)
     return frames
+
+
+def _make_frame(function):
+    frame = _library.Frame(function)
+    frame.options.separate_writes = True
+    return frame
 
 
 def append(
@@ -105,7 +111,8 @@ def append(
 
     Args:
         k_cache: (P, page, Hkv, D), of f16, bf16, f32 or f64 (T), or with scales of int8 or
-            float8_e4m3fn. Any strides but the last, which is 1.
+            float8_e4m3fn. Any strides but the last, which is 1. What is written to overlaps no
+            other array.
         v_cache: (P, page, Hkv, Dv), as k_cache.
         k: (T, Hkv, D), T.
         v: (T, Hkv, Dv), T.

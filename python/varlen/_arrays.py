@@ -488,6 +488,18 @@ def check_writable(name, array):
         raise ValueError(f"{name}: expected an array that can be written, got a read-only one")
 
 
+def read_floats(array):
+    """The numbers of an array of rank 1 and of f32 on the CPU whose stride is 1; of others none."""
+    address, _owner = export(array)
+    tensor = Tensor.from_address(address)
+    if (tensor.ndim, tensor.code, tensor.bits) != (1, FLOAT, 32) or not tensor.data:
+        return ()
+    count = ctypes.c_int64.from_address(tensor.shape).value
+    if tensor.strides and ctypes.c_int64.from_address(tensor.strides).value != 1 and count > 1:
+        return ()
+    return tuple((ctypes.c_float * count).from_address(tensor.data + tensor.byte_offset))
+
+
 def refuse_unsigned(name, array, element):
     """MLIR's integers have no sign, but those of quantised rows have."""
     if element == "i8" and str(array.dtype).endswith("uint8"):

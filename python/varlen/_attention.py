@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple
 from . import _cache, _library, text
 from ._arrays import (
     Array, Maker, check_description, check_writable, describe, export_all, is_on_cuda, maker_of,
-    refuse_unsigned,
+    read_floats, refuse_unsigned,
 )  # fmt: skip
 from ._dropout import add_score, check_rate
 from ._options import check_options, check_score, check_threads, read_options, show
@@ -306,7 +307,8 @@ def attn(
         k_scale, v_scale: Of f32: k and v are quantised, of int8 or float8_e4m3fn, beside q of
             f16, bf16 or f32, and are multiplied by these: (Hkv), or a number for each row and
             head, (Tk, Hkv), in pages (P, page, Hkv), or for each page and head, (P, Hkv).
-            None: 1. Numbers that are not finite are keys or values that are not.
+            None: 1. Numbers that are not finite are keys or values that are not; of heads, on the
+            CPU, they are a ValueError.
         return_lse: Also return lse, the logarithm of each row's sum of exponentials.
         out: Where to write the result; overlaps no other array. None: a new array.
         num_threads: Threads of this call; None: what set_num_threads says.
@@ -345,6 +347,9 @@ def attn(
         return _cuda.attn(given, options, out, return_lse, stream)
     if stream is not None:
         raise stream_error()
+    for name, scale in (("k_scale", k_scale), ("v_scale", v_scale)):
+        if scale is not None:
+            _check_finite(name, scale)
     plan = _find_plan("attn", given, options)
     maker, (dtype, compute) = plan.maker, plan.dtypes
     rows, heads = q.shape[:2]
@@ -531,6 +536,16 @@ def _add_dropout(score, captures, rate, seed, sequence_ids, q, cu_seqlens_q):
     dtype = "float64" if element == "f64" else "float32"
     words = dropout_words(seed, cu_seqlens_q, shape[1], shape[0], sequence_ids, dtype)
     return add_score(score, captures, rate, words)
+
+
+def _check_finite(name, scale):
+    """That scales of heads are numbers: not all of rows and of pages are read."""
+    try:
+        wrong = [x for x in read_floats(scale) if not math.isfinite(x)]
+    except (AttributeError, BufferError, RuntimeError, TypeError, ValueError):
+        return  # The call says what it is.
+    if wrong:
+        raise ValueError(f"{name}: expected finite numbers, got {wrong[0]}")
 
 
 def _add_block_table(given, block_table, cu_seqlens_k):

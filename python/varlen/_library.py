@@ -158,6 +158,7 @@ class CallOptions(ctypes.Structure):
         ("parallel_for_context", ctypes.c_void_p),
         ("workspace", ctypes.c_void_p),
         ("workspace_size", ctypes.c_size_t),
+        ("separate_writes", ctypes.c_bool),
     ]
 
 

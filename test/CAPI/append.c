@@ -75,6 +75,20 @@ static void testAppend(void) {
                "writes to, and block_table[0, 1] is the same");
   for (int i = 0; i < POOL * PAGE * ROW; ++i)
     EXPECT(kCache[i] == 0.5f && vCache[i] == 0.5f);
+
+  /* Nor where the caller asks for it, and caches overlap. */
+  table[2] = 1;
+  options.separateWrites = true;
+  EXPECT(!varlenFunctionCall(append, all, 7, NULL, 0, &options));
+  fill();
+  tensors[6].tensor.data = kCache + (POOL - 1) * PAGE * ROW;
+  tensors[6].shape[0] = 1;
+  EXPECT_ERROR(varlenFunctionCall(append, all, 7, NULL, 0, &options),
+               VARLEN_INVALID_ARGUMENT,
+               "expected memory that no other tensor of the call has, got some "
+               "of arg5");
+  for (int i = 0; i < POOL * PAGE * ROW; ++i)
+    EXPECT(kCache[i] == 0.5f);
   free(options.workspace);
   varlenProgramDestroy(program);
 }

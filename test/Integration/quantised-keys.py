@@ -138,6 +138,8 @@ def check_errors():
     refuse(f"k_scale has {len(k) - 1} rows: expected {len(k)}, as many as k", k_scale=k_scale[1:])
     refuse("expected v_scale compatible with 'tensor<?x2xf32>'", v_scale=v_scale[:, :1])
     refuse("k_scale: expected an array of rank 1 (heads) or 2 (rows, heads)", k_scale=k_scale[None])
+    for number in (np.nan, np.inf):
+        refuse(f"v_scale: expected finite numbers, got {number}", v_scale=np.array([1, number], "f4"))
     refuse("expected quantised k and v of one element type, got 'i8' and 'f32'", v=batch.rows[1])
     refuse("expected q of f16, bf16 or f32 beside k and v of 'i8'", q=batch.q.astype("f8"))
     arguments = batch.q, *batch.rows, batch.cu_q, batch.cu_k

@@ -160,6 +160,7 @@ for words, changed in (
     ("k_cache: expected stride 3 to be 1, got 2", {"k_cache": torch.zeros(70, 16, 2, 48)[..., ::2]}),
     ("k_cache: expected an array that can be written, got a view with the negative bit", {"k_cache": torch._neg_view(k_cache)}),
     ("v_cache: expected an array that can be written, got a view with the negative bit", {"v_cache": torch._neg_view(v_cache)}),
+    ("k_cache: expected memory that no other tensor of the call has, got some of k", {"k": k_cache.flatten(0, 1)[-TOTAL:]}),
     ("expected cos and sin for at most 12 pairs", {"cos": torch.ones(300, 13), "sin": torch.ones(300, 13)}),
 ):  # fmt: skip
     refuse(ValueError, words, **changed)

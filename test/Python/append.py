@@ -129,6 +129,52 @@ def fails(kind, words, **changes):
     assert [x.tobytes() for x in caches] == before, f"{words}: written"
 
 
+def alias(**more):
+    """Arguments of which those of these names are parts of one array, by functions of it."""
+    rng = np.random.default_rng(1)
+    rows = {name: rng.standard_normal((3, KV_HEADS, 24)).astype("f4") for name in "kv"}
+    whole = rng.standard_normal((6, 2, 4, 2, KV_HEADS, 48)).astype("f4")
+    given = {"cu_seqlens": offsets([1, 2]), "seqused_k": np.array([4, 2], "i4"), **rows}
+    given["block_table"] = np.array([[0, 3], [5, 2]], "i4")
+    return given | {name: part(whole) for name, part in more.items()}
+
+
+# Keys and values in one array, side by side in pages, rows, heads or columns, every other page, or one
+# behind the other.
+for first, second in (
+    (lambda x: x[:, 0, :, 0, :, :24], lambda x: x[:, 1, :, 0, :, :24]),
+    (lambda x: x[:, 0, :, 0, :, :24], lambda x: x[:, 0, :, 1, :, :24]),
+    (lambda x: x[:, 0, :, :, 0, :24], lambda x: x[:, 0, :, :, 1, :24]),
+    (lambda x: x[:, 0, :, :, 0, :24], lambda x: x[:, 0, :, :, 0, 24:]),
+    (lambda x: x[:, 0, :, 1, :, :24], lambda x: x[::-1, 0, :, 1, :, 24:]),
+    (lambda x: x.reshape(12, 4, 2, 2, 48)[::2, :, 0, :, :24], lambda x: x.reshape(12, 4, 2, 2, 48)[1::2, :, 0, :, :24]),
+):  # fmt: skip
+    given = alias(k_cache=first, v_cache=second)
+    caches = given["k_cache"], given["v_cache"]
+    wanted = [x.copy() for x in caches]
+    varlen.append(**(given | dict(zip(("k_cache", "v_cache"), wanted))))
+    varlen.append(**given)
+    assert all(x.tobytes() == y.tobytes() for x, y in zip(caches, wanted))
+for words, parts in (
+    ("v_cache: expected memory that no other tensor of the call has, got some of k_cache",
+     {"k_cache": lambda x: x[:, 0, :, 0, :, :24], "v_cache": lambda x: x[:, 0, :, 0, :, 23:47]}),
+    ("v_cache: expected memory that no other tensor of the call has, got some of k_cache",
+     {"k_cache": lambda x: x[:, 0, :, 0, :, :24], "v_cache": lambda x: x[::-1, 0, :, 0, :, :24]}),
+    ("k_cache: expected memory that no other tensor of the call has, got some of k",
+     {"k_cache": lambda x: x[:, 0, :, 0, :, :24], "v_cache": lambda x: x[:, 1, :, 0, :, :24],
+      "k": lambda x: x[5, 0, :3, 0, :, :24]}),
+):  # fmt: skip
+    given = alias(**parts)
+    kept = given["k_cache"].copy()
+    try:
+        varlen.append(**given)
+    except ValueError as error:
+        assert words in str(error), error
+    else:
+        raise AssertionError(f"accepted, in spite of {words!r}")
+    assert given["k_cache"].tobytes() == kept.tobytes()
+
+
 def put(index, value):
     def change(x):
         x[index] = value

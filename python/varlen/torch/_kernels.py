@@ -139,6 +139,7 @@ class _Frame(_library.Frame):
         begin, size = ctypes.addressof(self._tensors), ctypes.sizeof(_library.Tensor)
         self.addresses = [begin + size * i for i in range(count)]
         self.set_addresses(*self.addresses)
+        self.options.separate_writes = any(x.is_written for x in function.arguments)
         gomp_parallel, parallel_for = _find_openmp()
         self._openmp = _OpenMP(gomp_parallel, 0)
         self._parallel_for = parallel_for if gomp_parallel else None
