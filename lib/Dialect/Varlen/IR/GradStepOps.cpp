@@ -17,15 +17,64 @@ using namespace mlir::varlen;
 using namespace mlir::varlen::detail;
 
 //===----------------------------------------------------------------------===//
-// OnlineAttnGradOp
+// Gradients
 //===----------------------------------------------------------------------===//
 
-/// The gradients of the captures of `wrt_captures`: of tables memory, and rows
-/// of it beside, of numbers tiles like `statistic`.
+/// Results come in the order of the destinations that are there.
+template <typename Adaptor>
+static void inferGradients(Adaptor adaptor, SmallVectorImpl<Type> &types) {
+  for (Value init : {adaptor.getDq(), adaptor.getDk(), adaptor.getDv()})
+    if (init)
+      types.push_back(init.getType());
+  llvm::append_range(types, adaptor.getDcaptures().getTypes());
+}
+
+/// The destinations, which are the last operands.
+template <typename Step>
+static MutableOperandRange getDestinationsOf(Step step) {
+  unsigned count = step->getNumResults();
+  return MutableOperandRange(step, step->getNumOperands() - count, count);
+}
+
+template <typename Step>
+static std::optional<unsigned> getDimOfQueriesIn(Step step, OpOperand &init) {
+  auto isOf = [&](MutableOperandRange gradients) {
+    return llvm::any_of(
+        gradients, [&](OpOperand &gradient) { return &gradient == &init; });
+  };
+  if (isOf(step.getDkMutable()) || isOf(step.getDvMutable()))
+    return std::nullopt;
+  // Rows of dq are queries in either orientation.
+  return isOf(step.getDqMutable()) ? 0 : getQueriesDim(step.getOrientation());
+}
+
+template <typename Step>
+static void nameGradients(Step step, OpAsmSetValueNameFn setName) {
+  for (auto [result, name] :
+       {std::pair(step.getDqOut(), "dq"), std::pair(step.getDkOut(), "dk"),
+        std::pair(step.getDvOut(), "dv")})
+    if (result)
+      setName(result, name);
+  for (Value result : step.getDcapturesOut())
+    setName(result, "dcapture");
+}
+
+//===----------------------------------------------------------------------===//
+// Verification
+//===----------------------------------------------------------------------===//
+
+/// The gradients of the captures of `wrt_captures`: of tables, of which there
+/// are `numTables`, memory, and rows of it beside, of numbers tiles like
+/// `statistic`.
 template <typename Step>
 static LogicalResult verifyGradientsOfCaptures(Step op, NamedValue statistic,
-                                               int64_t queries) {
-  if (failed(verifyKeyLookups(op.getScoreBody(), op.getWrtCaptures())) ||
+                                               int64_t queries,
+                                               size_t numTables) {
+  if (failed(verifyCaptureNumbers(op, op.getWrtCaptures(),
+                                  op.getCaptures().size() + numTables)) ||
+      failed(
+          verifyFactorCaptures(op, op.getScoreBody(), op.getWrtCaptures())) ||
+      failed(verifyKeyLookups(op.getScoreBody(), op.getWrtCaptures())) ||
       failed(verifyTables(op, "dtables", op.getDtables(), op.getDrows())))
     return failure();
   for (Value ofTable : op.getDrows())
@@ -54,6 +103,9 @@ static LogicalResult verifyGradientsOfCaptures(Step op, NamedValue statistic,
 template <typename Step>
 static FailureOr<int64_t> verifyGradientStep(Step op, NamedValue dout,
                                              ArrayRef<NamedValue> statistics) {
+  if (!op.getDq() && !op.getDk() && !op.getDv() && op.getDcaptures().empty() &&
+      op.getDtables().empty())
+    return op.emitOpError("expected at least one of dq, dk and dv, got none");
   SmallVector<NamedValue> computed(statistics);
   for (NamedValue tile :
        {NamedValue{"dq", op.getDq()}, NamedValue{"dk", op.getDk()},
@@ -111,52 +163,29 @@ static FailureOr<int64_t> verifyGradientStep(Step op, NamedValue dout,
   return queries;
 }
 
+//===----------------------------------------------------------------------===//
+// OnlineAttnGradOp
+//===----------------------------------------------------------------------===//
+
 LogicalResult OnlineAttnGradOp::verify() {
-  if (!getDq() && !getDk() && !getDv() && getDcaptures().empty() &&
-      getDtables().empty())
-    return emitOpError("expected at least one of dq, dk and dv, got none");
   NamedValue lse{"lse", getLse()};
   FailureOr<int64_t> queries = verifyGradientStep(*this, {"dout", getDout()},
                                                   {lse, {"delta", getDelta()}});
-  if (failed(queries) ||
-      failed(verifyCaptureNumbers(*this, getWrtCaptures(),
-                                  getCaptures().size() + getTables().size())) ||
-      failed(verifyFactorCaptures(*this, getScoreBody(), getWrtCaptures())))
+  if (failed(queries))
     return failure();
-  return verifyGradientsOfCaptures(*this, lse, *queries);
+  return verifyGradientsOfCaptures(*this, lse, *queries, getTables().size());
 }
 
 LogicalResult
 OnlineAttnGradOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
                                    OnlineAttnGradOp::Adaptor adaptor,
                                    SmallVectorImpl<Type> &types) {
-  for (Value init : {adaptor.getDq(), adaptor.getDk(), adaptor.getDv()})
-    if (init)
-      types.push_back(init.getType());
-  llvm::append_range(types, adaptor.getDcaptures().getTypes());
+  inferGradients(adaptor, types);
   return success();
 }
 
 MutableOperandRange OnlineAttnGradOp::getDpsInitsMutable() {
-  // The gradients are the last operands.
-  unsigned count = getNumResults();
-  return MutableOperandRange(*this, getNumOperands() - count, count);
-}
-
-/// Results come in the order of the destinations that are there.
-static Value getGradient(OnlineAttnGradOp op, bool isThere, unsigned before) {
-  return isThere ? op.getResult(before) : Value();
-}
-
-Value OnlineAttnGradOp::getDqOut() {
-  return getGradient(*this, static_cast<bool>(getDq()), 0);
-}
-Value OnlineAttnGradOp::getDkOut() {
-  return getGradient(*this, static_cast<bool>(getDk()), getDq() ? 1 : 0);
-}
-Value OnlineAttnGradOp::getDvOut() {
-  return getGradient(*this, static_cast<bool>(getDv()),
-                     (getDq() ? 1 : 0) + (getDk() ? 1 : 0));
+  return getDestinationsOf(*this);
 }
 
 SmallVector<StepFactor> OnlineAttnGradOp::getFactors() {
@@ -172,14 +201,7 @@ FloatType OnlineAttnGradOp::getComputeType() {
 }
 
 std::optional<unsigned> OnlineAttnGradOp::getDimOfQueries(OpOperand &init) {
-  auto isOf = [&](MutableOperandRange gradients) {
-    return llvm::any_of(
-        gradients, [&](OpOperand &gradient) { return &gradient == &init; });
-  };
-  if (isOf(getDkMutable()) || isOf(getDvMutable()))
-    return std::nullopt;
-  // Rows of dq are queries in either orientation.
-  return isOf(getDqMutable()) ? 0 : varlen::getQueriesDim(getOrientation());
+  return getDimOfQueriesIn(*this, init);
 }
 
 void OnlineAttnGradOp::setInputs(const StepInputs &inputs) {
@@ -192,17 +214,11 @@ SmallVector<Value> OnlineAttnGradOp::getTableGradients() {
 }
 
 SmallVector<BlockArgument> OnlineAttnGradOp::getGradientTables() {
-  return getWrtTables(*this);
+  return getTablesAmong(*this, getWrtCaptures());
 }
 
 void OnlineAttnGradOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
-  for (auto [result, name] :
-       {std::pair(getDqOut(), "dq"), std::pair(getDkOut(), "dk"),
-        std::pair(getDvOut(), "dv")})
-    if (result)
-      setName(result, name);
-  for (Value result : getDcapturesOut())
-    setName(result, "dcapture");
+  nameGradients(*this, setName);
 }
 
 //===----------------------------------------------------------------------===//
@@ -227,35 +243,34 @@ LogicalResult OnlineAttnJVPGradOp::verify() {
   if (failed(verifyTangentTypes(*this, tangents)) ||
       failed(verifyTangentsOfCaptures(*this, lse)))
     return failure();
-  return verifyGradientsOfCaptures(*this, lse, *queries);
+  size_t tangentTables = getTablesAmong(*this, getTangentCaptures()).size();
+  return verifyGradientsOfCaptures(*this, lse, *queries,
+                                   getTables().size() - tangentTables);
 }
 
 LogicalResult
 OnlineAttnJVPGradOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
                                       OnlineAttnJVPGradOp::Adaptor adaptor,
                                       SmallVectorImpl<Type> &types) {
-  for (Value init : {adaptor.getDq(), adaptor.getDk(), adaptor.getDv()})
-    types.push_back(init.getType());
-  llvm::append_range(types, adaptor.getDcaptures().getTypes());
+  inferGradients(adaptor, types);
   return success();
 }
 
 MutableOperandRange OnlineAttnJVPGradOp::getDpsInitsMutable() {
-  // The gradients are the last operands.
-  unsigned count = getNumResults();
-  return MutableOperandRange(*this, getNumOperands() - count, count);
+  return getDestinationsOf(*this);
 }
 
 SmallVector<StepFactor> OnlineAttnJVPGradOp::getFactors() {
-  // Each sums over columns, and all but the values over rows, too.
+  // As in the step without tangents.
+  bool hasDq(getDq()), hasDk(getDk()), hasDv(getDv());
   SmallVector<StepFactor> factors = {
-      {"q", &getQMutable(), true, true, true},
-      {"tq", &getTqMutable(), true, true, true},
-      {"dtout", &getDtoutMutable(), true, true, true}};
+      {"q", &getQMutable(), true, /*alongColumns=*/true, hasDk},
+      {"tq", &getTqMutable(), true, true, hasDk},
+      {"dtout", &getDtoutMutable(), true, true, hasDv}};
   if (getDout())
-    factors.push_back({"dout", &getDoutMutable()[0], true, true, true});
-  factors.append({{"k", &getKMutable(), false, true, true},
-                  {"tk", &getTkMutable(), false, true, true},
+    factors.push_back({"dout", &getDoutMutable()[0], true, true, hasDv});
+  factors.append({{"k", &getKMutable(), false, true, hasDq},
+                  {"tk", &getTkMutable(), false, true, hasDq},
                   {"v", &getVMutable(), false, true, /*alongRows=*/false},
                   {"tv", &getTvMutable(), false, true, /*alongRows=*/false}});
   return factors;
@@ -266,10 +281,7 @@ FloatType OnlineAttnJVPGradOp::getComputeType() {
 }
 
 std::optional<unsigned> OnlineAttnJVPGradOp::getDimOfQueries(OpOperand &init) {
-  if (&init == &getDkMutable() || &init == &getDvMutable())
-    return std::nullopt;
-  // Rows of dq are queries in either orientation.
-  return &init == &getDqMutable() ? 0 : varlen::getQueriesDim(getOrientation());
+  return getDimOfQueriesIn(*this, init);
 }
 
 SmallVector<BlockArgument> OnlineAttnJVPGradOp::getTableArguments() {
@@ -286,13 +298,9 @@ SmallVector<Value> OnlineAttnJVPGradOp::getTableGradients() {
 }
 
 SmallVector<BlockArgument> OnlineAttnJVPGradOp::getGradientTables() {
-  return getWrtTables(*this);
+  return getTablesAmong(*this, getWrtCaptures());
 }
 
 void OnlineAttnJVPGradOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
-  setName(getDqOut(), "dq");
-  setName(getDkOut(), "dk");
-  setName(getDvOut(), "dv");
-  for (Value result : getDcapturesOut())
-    setName(result, "dcapture");
+  nameGradients(*this, setName);
 }

@@ -124,21 +124,38 @@ template <typename Step> LogicalResult verifyScoreOf(Step op, int64_t queries) {
 }
 
 /// The arguments of the score region that are tables among the captures of
-/// `wrt_captures`.
-template <typename Step> SmallVector<BlockArgument> getWrtTables(Step op) {
+/// these numbers.
+template <typename Step>
+SmallVector<BlockArgument> getTablesAmong(Step op, ArrayRef<int64_t> captures) {
   SmallVector<BlockArgument> tables;
   Block *score = op.getScoreBody();
-  for (int64_t number : op.getWrtCaptures())
+  for (int64_t number : captures)
     if (number >= 0 && isTable(score, number))
       tables.push_back(score->getArgument(Captures + number));
   return tables;
+}
+
+/// An attribute that numbers captures.
+struct NamedCaptures {
+  StringRef name;
+  ArrayRef<int64_t> numbers;
+};
+
+/// The captures of a step that have tangents.
+template <typename Step> NamedCaptures getTangentCaptures(Step op) {
+  return {"wrt_captures", op.getWrtCaptures()};
+}
+/// Gradients of some of them may be another step's.
+inline NamedCaptures getTangentCaptures(OnlineAttnJVPGradOp op) {
+  return {"tangent_captures", op.getTangentCaptures()};
 }
 
 /// The tables that a score region looks up in, and those that have tangents.
 template <typename Step>
 SmallVector<BlockArgument> getTablesAndTangents(Step op) {
   SmallVector<BlockArgument> tables = getTableArguments(op.getScoreBody());
-  llvm::append_range(tables, getWrtTables(op));
+  llvm::append_range(tables,
+                     getTablesAmong(op, getTangentCaptures(op).numbers));
   return tables;
 }
 
@@ -164,20 +181,22 @@ verifyTangentTypes(Operation *op,
   return success();
 }
 
-/// The captures of `wrt_captures`, whose tangents are numbers like `statistic`
-/// or further tables.
+/// The captures that have tangents, which are numbers like `statistic` or
+/// further tables.
 template <typename Step>
 LogicalResult verifyTangentsOfCaptures(Step op, NamedValue statistic) {
-  size_t ofTables = getWrtTables(op).size();
-  if (failed(verifyCaptureNumbers(op, op.getWrtCaptures(),
+  NamedCaptures captures = getTangentCaptures(op);
+  size_t ofTables = getTablesAmong(op, captures.numbers).size();
+  if (failed(verifyCaptureNumbers(op, captures.numbers,
                                   op.getCaptures().size() +
-                                      op.getTables().size() - ofTables)) ||
-      failed(verifyFactorCaptures(op, op.getScoreBody(), op.getWrtCaptures())))
+                                      op.getTables().size() - ofTables,
+                                  captures.name)) ||
+      failed(verifyFactorCaptures(op, op.getScoreBody(), captures.numbers)))
     return failure();
-  size_t wanted = op.getWrtCaptures().size() - ofTables;
+  size_t wanted = captures.numbers.size() - ofTables;
   if (op.getTcaptures().size() != wanted)
     return op.emitOpError("expected tcaptures for each of the ")
-           << wanted << " wrt_captures that are no tables, got "
+           << wanted << " " << captures.name << " that are no tables, got "
            << op.getTcaptures().size();
   for (Value tangent : op.getTcaptures())
     if (tangent.getType() != statistic.value.getType())

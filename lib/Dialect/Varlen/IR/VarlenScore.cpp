@@ -226,13 +226,13 @@ LogicalResult varlen::verifyScore(Operation *op, Block *score,
 
 LogicalResult varlen::verifyCaptureNumbers(Operation *op,
                                            ArrayRef<int64_t> numbers,
-                                           int64_t captures) {
+                                           int64_t captures, StringRef name) {
   int64_t next = 0;
   for (int64_t number : numbers) {
     if (number < next || number >= captures)
-      return op->emitOpError("expected wrt_captures to be ascending numbers of "
-                             "the ")
-             << captures << " captures, got " << number;
+      return op->emitOpError("expected ")
+             << name << " to be ascending numbers of the " << captures
+             << " captures, got " << number;
     next = number + 1;
   }
   return success();

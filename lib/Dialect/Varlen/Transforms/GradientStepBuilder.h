@@ -33,6 +33,20 @@ public:
         step(step) {}
 
 protected:
+  /// Whether some result is made of the gradients of scores.
+  bool needsScoreGradients() {
+    return step.getDq() || step.getDk() || !step.getWrtCaptures().empty();
+  }
+
+  /// The results of the step, of gradients that may be null.
+  static SmallVector<Value> getResults(Value dq, Value dk, Value dv,
+                                       ValueRange dcaptures) {
+    SmallVector<Value> gradients = {dq, dk, dv};
+    llvm::erase(gradients, Value());
+    llvm::append_range(gradients, dcaptures);
+    return gradients;
+  }
+
   /// exp(scale * s - lse), which is at most 1, written to `init` if that is not
   /// null; 0 where a key is hidden, if `hides`.
   Value probabilities(Value products, bool hides, Value init = {}) {

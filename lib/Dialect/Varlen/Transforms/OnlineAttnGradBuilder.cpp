@@ -184,12 +184,3 @@ SmallVector<Value> OnlineAttnGradBuilder::emitPanel(CPUScheduleAttr schedule) {
       dq, dk, dv,
       ArrayRef(state).drop_front(std::min<size_t>(state.size(), 2)));
 }
-
-SmallVector<Value> OnlineAttnGradBuilder::getResults(Value dq, Value dk,
-                                                     Value dv,
-                                                     ValueRange dcaptures) {
-  SmallVector<Value> gradients = {dq, dk, dv};
-  llvm::erase(gradients, Value());
-  llvm::append_range(gradients, dcaptures);
-  return gradients;
-}

@@ -33,15 +33,9 @@ private:
   /// of it, or to lookups in it, and writes what these get to `inits`.
   SmallVector<Value> pullBack(Value products, Value dscores, ValueRange sources,
                               ValueRange inits);
-  /// Whether some result is made of ds.
-  bool needsScoreGradients() {
-    return step.getDq() || step.getDk() || !step.getWrtCaptures().empty();
-  }
   /// p and ds of a register block, and the gradients of captures.
   Values emitRegisterBlock(StepPanel &panel, const StepPanel::RegisterBlock &at,
                            ValueRange state);
-  SmallVector<Value> getResults(Value dq, Value dk, Value dv,
-                                ValueRange dcaptures);
 };
 
 } // namespace mlir::varlen

@@ -22,13 +22,38 @@ using namespace mlir::varlen;
 OnlineAttnJVPGradBuilder::Products
 OnlineAttnJVPGradBuilder::multiply(const QueryRows &queries,
                                    const KeyRows &keys, const Products &inits) {
-  Value ts = products(queries.tq, keys.k, inits.ts);
-  Value tdp = products(queries.dtout, keys.tv, inits.tdp);
-  if (queries.dout)
-    tdp = addProducts(queries.dout, keys.v, tdp);
-  return {products(queries.q, keys.k, inits.s),
-          addProducts(queries.q, keys.tk, ts),
-          products(queries.dtout, keys.v, inits.dp), tdp};
+  Products made;
+  made.ts = products(queries.tq, keys.k, inits.ts);
+  if (needsScoreGradients()) {
+    made.tdp = products(queries.dtout, keys.tv, inits.tdp);
+    if (queries.dout)
+      made.tdp = addProducts(queries.dout, keys.v, made.tdp);
+  }
+  made.s = products(queries.q, keys.k, inits.s);
+  made.ts = addProducts(queries.q, keys.tk, made.ts);
+  if (needsScoreGradients())
+    made.dp = products(queries.dtout, keys.v, inits.dp);
+  return made;
+}
+
+SmallVector<OnlineAttnJVPGradBuilder::Weight>
+OnlineAttnJVPGradBuilder::getNeededWeights() {
+  SmallVector<Weight> needed;
+  if (step.getDv())
+    needed.push_back(Tp);
+  if (step.getDv() && step.getDout())
+    needed.push_back(P);
+  if (needsScoreGradients())
+    needed.append({Ds, Tds});
+  return needed;
+}
+
+OnlineAttnJVPGradBuilder::Weights
+OnlineAttnJVPGradBuilder::toWeights(ValueRange needed) {
+  Weights weights;
+  for (auto [weight, value] : llvm::zip_equal(getNeededWeights(), needed))
+    weights[weight] = value;
+  return weights;
 }
 
 Value OnlineAttnJVPGradBuilder::emitFactors(Value products) {
@@ -51,7 +76,7 @@ Value OnlineAttnJVPGradBuilder::emitScoreTangents(const Products &products) {
   auto body = [&](ImplicitLocOpBuilder &inner, const ScorePoint &point,
                   ValueRange more, TableLookup lookup) {
     SmallVector<Value> made =
-        withTangents(region, step.getWrtCaptures(), point, more, lookup,
+        withTangents(region, step.getTangentCaptures(), point, more, lookup,
                      [&](const ScorePoint &tangents) {
                        return SmallVector<Value>{emitScoreJVP(
                            inner, inner.getLoc(), region, point, tangents)};
@@ -88,8 +113,8 @@ SmallVector<Value> OnlineAttnJVPGradBuilder::pullBackTangents(
       [&](ImplicitLocOpBuilder &inner, const ScorePoint &point, ValueRange more,
           TableLookup lookup) {
         SmallVector<Value> cotangents = withTangents(
-            region, step.getWrtCaptures(), point, more.drop_front(2), lookup,
-            [&](const ScorePoint &tangents) {
+            region, step.getTangentCaptures(), point, more.drop_front(2),
+            lookup, [&](const ScorePoint &tangents) {
               return emitScoreVJPTangents(inner, inner.getLoc(), region, point,
                                           tangents, {more[0], more[1]},
                                           sources);
@@ -98,27 +123,30 @@ SmallVector<Value> OnlineAttnJVPGradBuilder::pullBackTangents(
       });
 }
 
-SmallVector<Value>
+OnlineAttnJVPGradBuilder::Weights
 OnlineAttnJVPGradBuilder::emitWeights(const Products &products, bool hides,
                                       MutableArrayRef<Value> dcaptures,
-                                      ArrayRef<Value> places) {
+                                      const Weights &places) {
   Block *region = step.getScoreBody();
   bool isPulledBack = changesScores(region) || getVisible(region);
+  SmallVector<Weight> needed = getNeededWeights();
+  auto isNeeded = [&](Weight weight) {
+    return llvm::is_contained(needed, weight);
+  };
   Value factors = emitFactors(products.s);
-  // p is where it is a weight, or where tds will be, which it is read for.
-  bool isWeight = step.getDout() && !factors;
-  Value p = probabilities(
-      products.s, hides, places.empty() ? Value() : places[isWeight ? P : Tds]);
+  // p is where it is a weight, or where the last of them will be, which it is
+  // read for.
+  bool isWeight = isNeeded(P) && !factors;
+  Value p =
+      probabilities(products.s, hides, places[isWeight ? P : needed.back()]);
 
   // Bodies name what they read; the rest of the inputs is dropped.
-  enum { Own, OfScores, Tlse, Dp, Delta, Tdp, Tdelta, Factor };
-  SmallVector<Value> inputs = {p,
-                               emitScoreTangents(products),
-                               step.getTlse(),
-                               products.dp,
-                               step.getDelta(),
-                               products.tdp,
-                               step.getTdelta()};
+  enum { Own, OfScores, Tlse, Dp, Delta, Tdp, Tdelta };
+  SmallVector<Value> inputs = {p, emitScoreTangents(products), step.getTlse()};
+  if (needsScoreGradients())
+    inputs.append(
+        {products.dp, step.getDelta(), products.tdp, step.getTdelta()});
+  size_t numberOfFactor = inputs.size();
   if (factors)
     inputs.push_back(factors);
   double scale = step.getScale().convertToDouble();
@@ -131,7 +159,7 @@ OnlineAttnJVPGradBuilder::emitWeights(const Products &products, bool hides,
   // A factor multiplies probabilities behind the softmax: it is in their
   // cotangents, but not in delta.
   auto timesFactor = [&](ImplicitLocOpBuilder &b, ValueRange args, Value x) {
-    return factors ? times(b, x, args[Factor]) : x;
+    return factors ? times(b, x, args[numberOfFactor]) : x;
   };
   // ts - tlse
   auto change = [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
@@ -151,21 +179,21 @@ OnlineAttnJVPGradBuilder::emitWeights(const Products &products, bool hides,
         inputs, place && !hides ? place : empty(products.s, compute), body);
     return hides ? hide(step, tile, 0.0, place) : tile;
   };
-  auto placeOf = [&](Weight weight) {
-    return places.empty() ? Value() : places[weight];
-  };
 
-  SmallVector<Value> weights(getNumWeights());
-  weights[Tp] =
-      make(placeOf(Tp), [&](ImplicitLocOpBuilder &b, ValueRange args) {
-        return timesFactor(b, args, times(b, args[Own], change(b, args)));
-      });
-  if (step.getDout())
+  Weights weights;
+  if (isNeeded(Tp))
+    weights[Tp] =
+        make(places[Tp], [&](ImplicitLocOpBuilder &b, ValueRange args) {
+          return timesFactor(b, args, times(b, args[Own], change(b, args)));
+        });
+  if (isNeeded(P))
     weights[P] = isWeight ? p
-                          : make(placeOf(P),
+                          : make(places[P],
                                  [&](ImplicitLocOpBuilder &b, ValueRange args) {
                                    return timesFactor(b, args, args[Own]);
                                  });
+  if (!needsScoreGradients())
+    return weights;
   auto bodyOfDs = [&](ImplicitLocOpBuilder &b, ValueRange args) {
     return times(b, args[Own], excess(b, args));
   };
@@ -176,8 +204,8 @@ OnlineAttnJVPGradBuilder::emitWeights(const Products &products, bool hides,
     return times(b, args[Own], sum);
   };
   if (!isPulledBack) {
-    weights[Ds] = make(placeOf(Ds), bodyOfDs);
-    weights[Tds] = make(placeOf(Tds), bodyOfTds);
+    weights[Ds] = make(places[Ds], bodyOfDs);
+    weights[Tds] = make(places[Tds], bodyOfTds);
     return weights;
   }
   auto cotangents = [&](Body body) {
@@ -189,11 +217,11 @@ OnlineAttnJVPGradBuilder::emitWeights(const Products &products, bool hides,
                   return pullBackTangents(products, ds, tds, sources, inits);
                 });
   auto initOf = [&](Weight weight) {
-    Value place = placeOf(weight);
+    Value place = places[weight];
     return place && !hides ? place : empty(products.s, compute);
   };
   auto keep = [&](Weight weight, Value tile) {
-    weights[weight] = hides ? hide(step, tile, 0.0, placeOf(weight)) : tile;
+    weights[weight] = hides ? hide(step, tile, 0.0, places[weight]) : tile;
   };
   keep(Ds, pullBack(products, ds, initOf(Ds)));
   keep(Tds, pullBackTangents(products, ds, tds, region->getArgument(Score),
@@ -213,10 +241,10 @@ SmallVector<Value> OnlineAttnJVPGradBuilder::emit() {
                {step.getK(), step.getTk(), step.getV(), step.getTv()},
                {emptyTile(), emptyTile(), emptyTile(), emptyTile()});
   SmallVector<Value> dcaptures(step.getDcaptures());
-  SmallVector<Value> weights =
+  Weights weights =
       emitWeights(products, /*hides=*/true, dcaptures, /*places=*/{});
-  for (auto [number, weight] : llvm::enumerate(weights))
-    weight = round(weight, getFactorOf(number));
+  for (Weight weight : getNeededWeights())
+    weights[weight] = round(weights[weight], getFactorOf(weight));
 
   // The queries are the reduction of dk and dv, the keys that of dq.
   SmallVector<unsigned> keysFirst = {0, 2}, queriesFirst = {2, 0};
@@ -224,18 +252,16 @@ SmallVector<Value> OnlineAttnJVPGradBuilder::emit() {
     std::swap(keysFirst, queriesFirst);
   auto add = [&](Value sum, Weight weight, Value rows,
                  ArrayRef<unsigned> dims) {
-    return contract(weights[weight], rows, sum, dims, {2, 1});
+    return sum && rows ? contract(weights[weight], rows, sum, dims, {2, 1})
+                       : sum;
   };
   Value dv = add(step.getDv(), Tp, step.getDtout(), keysFirst);
-  if (step.getDout())
-    dv = add(dv, P, step.getDout(), keysFirst);
+  dv = add(dv, P, step.getDout(), keysFirst);
   Value dk = add(step.getDk(), Tds, step.getQ(), keysFirst);
   dk = add(dk, Ds, step.getTq(), keysFirst);
   Value dq = add(step.getDq(), Tds, step.getK(), queriesFirst);
   dq = add(dq, Ds, step.getTk(), queriesFirst);
-  SmallVector<Value> results = {dq, dk, dv};
-  llvm::append_range(results, dcaptures);
-  return results;
+  return getResults(dq, dk, dv, dcaptures);
 }
 
 Values OnlineAttnJVPGradBuilder::emitRegisterBlock(
@@ -243,7 +269,7 @@ Values OnlineAttnJVPGradBuilder::emitRegisterBlock(
   const StepPanel::Group &group = at.group;
   // Products, of one vector of queries if the other sees no key.
   Values tiles;
-  for (unsigned i = 0; i < 4; ++i)
+  for (unsigned i = 0, count = needsScoreGradients() ? 4 : 2; i < count; ++i)
     tiles.push_back(emptyRegisterBlock(group));
   tiles = panel.forSeeing(at, [&](const StepPanel::Queries &queries) {
     StepPanel::Queries own = queries;
@@ -253,7 +279,8 @@ Values OnlineAttnJVPGradBuilder::emitRegisterBlock(
     };
     auto ofKeys = [&](Value rows) { return panel.sliceRows(rows, at.row); };
     auto place = [&](unsigned number) {
-      return panel.sliceColumns(tiles[number], own);
+      return number < tiles.size() ? panel.sliceColumns(tiles[number], own)
+                                   : Value();
     };
     Products made =
         multiply({ofQueries(step.getQ()), ofQueries(step.getTq()),
@@ -262,16 +289,20 @@ Values OnlineAttnJVPGradBuilder::emitRegisterBlock(
                   ofKeys(step.getV()), ofKeys(step.getTv())},
                  {place(0), place(1), place(2), place(3)});
     Values next, parts = {made.s, made.ts, made.dp, made.tdp};
-    for (auto [number, part] : llvm::enumerate(parts))
-      next.push_back(panel.insertColumns(part, tiles[number], own));
+    for (auto [part, tile] : llvm::zip(parts, tiles))
+      next.push_back(panel.insertColumns(part, tile, own));
     return next;
   });
-  Products products = {tiles[0], tiles[1], tiles[2], tiles[3]};
+  Products products = {tiles[0], tiles[1]};
+  if (tiles.size() > 2) {
+    products.dp = tiles[2];
+    products.tdp = tiles[3];
+  }
 
   // Weights, in the tiles that other products read if they are not rounded for
   // these.
   SmallVector<WeightTile> weights =
-      placeRegisterBlock(at, state.take_front(getNumWeights()));
+      placeRegisterBlock(at, state.take_front(getNeededWeights().size()));
   OwningOpRef<OnlineAttnJVPGradOp> part = panel.cut(step, group, at.row);
   auto emit = [&](bool hides) {
     OnlineAttnJVPGradBuilder of(*part, b);
@@ -281,11 +312,11 @@ Values OnlineAttnJVPGradBuilder::emitRegisterBlock(
     ValueRange sums = state.drop_front(weights.size());
     for (Value sum : sums)
       dcaptures.push_back(panel.sliceColumns(sum, group));
-    SmallVector<Value> made =
-        of.emitWeights(products, hides, dcaptures, places);
+    Weights made =
+        of.emitWeights(products, hides, dcaptures, toWeights(places));
     Values next;
-    for (auto [tile, weight] : llvm::zip_equal(weights, made))
-      next.push_back(insertRegisterBlock(panel, weight, tile));
+    for (auto [tile, weight] : llvm::zip_equal(weights, getNeededWeights()))
+      next.push_back(insertRegisterBlock(panel, made[weight], tile));
     for (auto [sum, own] : llvm::zip_equal(sums, dcaptures))
       next.push_back(panel.insertColumns(own, sum, group));
     return next;
@@ -298,22 +329,26 @@ OnlineAttnJVPGradBuilder::emitPanel(CPUScheduleAttr schedule) {
   StepPanel panel(b, schedule, step, getExtents(b, step.getK())[0]);
   Value scores = emptyScores(step.getQ(), step.getK());
   Values state;
-  for (unsigned weight = 0; weight < getNumWeights(); ++weight)
+  for (Weight weight : getNeededWeights())
     state.push_back(tensor::EmptyOp::create(b, getExtents(b, scores),
                                             elementOf(getFactorOf(weight))));
+  size_t numWeights = state.size();
   llvm::append_range(state, step.getDcaptures());
   state = panel.forEachRegisterBlock(
       state, [&](const StepPanel::RegisterBlock &at, ValueRange state) {
         return emitRegisterBlock(panel, at, state);
       });
-  Value dv = panel.addToKeys(state[Tp], step.getDtout(), step.getDv());
-  if (step.getDout())
-    dv = panel.addToKeys(state[P], step.getDout(), dv);
-  Value dk = panel.addToKeys(state[Tds], step.getQ(), step.getDk());
-  dk = panel.addToKeys(state[Ds], step.getTq(), dk);
-  Value dq = panel.addToQueries(state[Tds], step.getK(), step.getDq());
-  dq = panel.addToQueries(state[Ds], step.getTk(), dq);
-  SmallVector<Value> results = {dq, dk, dv};
-  llvm::append_range(results, ArrayRef(state).drop_front(getNumWeights()));
-  return results;
+  Weights weights = toWeights(ArrayRef(state).take_front(numWeights));
+  auto add = [&](Value sum, Weight weight, Value rows, auto addTo) {
+    return sum && rows ? (panel.*addTo)(weights[weight], rows, sum) : sum;
+  };
+  constexpr auto toKeys = &StepPanel::addToKeys;
+  constexpr auto toQueries = &StepPanel::addToQueries;
+  Value dv = add(step.getDv(), Tp, step.getDtout(), toKeys);
+  dv = add(dv, P, step.getDout(), toKeys);
+  Value dk = add(step.getDk(), Tds, step.getQ(), toKeys);
+  dk = add(dk, Ds, step.getTq(), toKeys);
+  Value dq = add(step.getDq(), Tds, step.getK(), toQueries);
+  dq = add(dq, Ds, step.getTk(), toQueries);
+  return getResults(dq, dk, dv, ArrayRef(state).drop_front(numWeights));
 }

@@ -12,6 +12,8 @@
 #include "GradientStepBuilder.h"
 #include "StepPanel.h"
 
+#include <array>
+
 namespace mlir::varlen {
 
 /// Writes `varlen.online_attn_jvp_grad`; emit() returns the new dq, dk, dv and
@@ -34,26 +36,33 @@ private:
     Value k, tk, v, tv;
   };
   /// Score tiles: products of q and k and of dtout and v, and the tangents of
-  /// both, of which those of scores have no scale.
+  /// both, of which those of scores have no scale. Without gradients of scores
+  /// dp and tdp are null.
   struct Products {
     Value s, ts, dp, tdp;
   };
-  /// Score tiles that products are made of: tp, ds, tds and, with a dout, p.
-  enum Weight : unsigned { Tp, Ds, Tds, P };
+  /// Score tiles that products are made of.
+  enum Weight : unsigned { Tp, P, Ds, Tds };
+  static constexpr unsigned kNumWeights = Tds + 1;
+  /// One for each weight; null for those that no gradient is made of.
+  using Weights = std::array<Value, kNumWeights>;
 
-  unsigned getNumWeights() { return step.getDout() ? P + 1 : P; }
+  /// The weights that gradients are made of: tp, with a dout p, of dv; ds and
+  /// tds of the others.
+  SmallVector<Weight> getNeededWeights();
+  /// What is given for each of these.
+  Weights toWeights(ValueRange needed);
   /// The rows that a weight has the type of: its products are with these.
-  Value getFactorOf(unsigned weight) {
+  Value getFactorOf(Weight weight) {
     return weight == Tp || weight == P ? step.getDtout() : step.getQ();
   }
   Products multiply(const QueryRows &queries, const KeyRows &keys,
                     const Products &inits);
-  /// The weights, before they are rounded, in `places` if there are any, 0
+  /// The weights, before they are rounded, in `places` where there are any, 0
   /// where a key is hidden, if `hides`; adds the gradients of captures to
   /// `dcaptures`.
-  SmallVector<Value> emitWeights(const Products &products, bool hides,
-                                 MutableArrayRef<Value> dcaptures,
-                                 ArrayRef<Value> places);
+  Weights emitWeights(const Products &products, bool hides,
+                      MutableArrayRef<Value> dcaptures, const Weights &places);
   /// The factor of probabilities of the score region as a tile; null without
   /// one.
   Value emitFactors(Value products);

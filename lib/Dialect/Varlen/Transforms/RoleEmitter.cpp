@@ -178,28 +178,10 @@ template <typename Step> Step RoleEmitter::addScore(Step step) {
 }
 
 // For RoleEmitterGradients.cpp.
+template OnlineAttnGradOp RoleEmitter::addScore(OnlineAttnGradOp);
 template OnlineAttnJVPGradOp RoleEmitter::addScore(OnlineAttnJVPGradOp);
 
-OnlineAttnGradOp RoleEmitter::emitGradStep(const RoleShape &shape, Value q,
-                                           Value k, Value v, Value dout,
-                                           ValueRange statistic, Value queries,
-                                           Value keys, const StepCaptures &wrt,
-                                           const GradSums &sums) {
-  return addScore(OnlineAttnGradOp::create(
-      b, q, k, v, dout, statistic[0], statistic[1], /*lo=*/Value(),
-      /*hi=*/Value(), /*k0=*/Value(), /*seen_begin=*/Value(),
-      /*seen_end=*/Value(), queries, keys, /*position=*/Value(),
-      /*first_key=*/Value(),
-      /*captures=*/statistic.drop_front(2), getTables(),
-      /*rows=*/ValueRange(), wrt.tableRows, /*drows=*/ValueRange(), sums.dq,
-      sums.dk, sums.dv, sums.dcaptures, scaleAttr(),
-      OrientationAttr::get(b.getContext(), shape.orientation), natural,
-      wrt.numbers, shape.scoresFirst ? b.getUnitAttr() : UnitAttr(),
-      getNumScores()));
-}
-
 void RoleEmitter::emit(const Role &role) {
-  auto grad = dyn_cast<AttnGradOp>(op.getOperation());
   auto emitLoop = [&]() -> ForTilesOp {
     switch (role.kind) {
     case RoleKind::Out:
@@ -207,13 +189,13 @@ void RoleEmitter::emit(const Role &role) {
     case RoleKind::Statistics:
       return emitStatistics(role.shape);
     case RoleKind::QueryGrad:
-      return emitQueryGrad(grad, role.shape);
+      return emitQueryGrad(role.shape);
     case RoleKind::KeyGrad:
-      return emitKeyGrad(grad, role.shape, /*ofKeys=*/true, /*ofValues=*/false);
+      return emitKeyGrad(role.shape, /*ofKeys=*/true, /*ofValues=*/false);
     case RoleKind::ValueGrad:
-      return emitKeyGrad(grad, role.shape, /*ofKeys=*/false, /*ofValues=*/true);
+      return emitKeyGrad(role.shape, /*ofKeys=*/false, /*ofValues=*/true);
     case RoleKind::KeyValueGrad:
-      return emitKeyGrad(grad, role.shape, /*ofKeys=*/true, /*ofValues=*/true);
+      return emitKeyGrad(role.shape, /*ofKeys=*/true, /*ofValues=*/true);
     case RoleKind::SequenceGrad:
       return emitSequenceGrad(role.shape);
     }

@@ -49,12 +49,13 @@ private:
   /// gradients read, with lse as steps on tiles of `shape.factor` want it.
   ForTilesOp emitStatistics(const RoleShape &shape);
   /// dq, and the gradients of captures but for tables of keys: a tile of
-  /// queries visits the keys that it sees.
-  ForTilesOp emitQueryGrad(AttnGradOp grad, const RoleShape &shape);
+  /// queries visits the keys that it sees. Three products; the gradients of
+  /// tangents have seven, with a dout eight.
+  ForTilesOp emitQueryGrad(const RoleShape &shape);
   /// dk, dv or both: a tile of keys visits the queries that see it. Who owns dk
-  /// owns the gradients of tables of keys, too.
-  ForTilesOp emitKeyGrad(AttnGradOp grad, const RoleShape &shape, bool ofKeys,
-                         bool ofValues);
+  /// owns the gradients of tables of keys, too. Four products; the gradients of
+  /// tangents have eight, with a dout ten.
+  ForTilesOp emitKeyGrad(const RoleShape &shape, bool ofKeys, bool ofValues);
   /// All of them, of a sequence: its keys block by block, with dq of all its
   /// pairs, which are padded to whole multiples of `shape.tile`. Five products;
   /// the gradients of tangents have ten, with a dout twelve.
@@ -138,24 +139,25 @@ private:
     Value dq, dk, dv;
     ValueRange dcaptures;
   };
-  OnlineAttnGradOp emitGradStep(const RoleShape &shape, Value q, Value k,
-                                Value v, Value dout, ValueRange statistic,
-                                Value queries, Value keys,
-                                const StepCaptures &wrt, const GradSums &sums);
-  /// The rows that a step of second derivatives reads: `dout` is the cotangent
-  /// of tout, and `tdout`, which may be null, that of out.
+  /// The rows that a step of gradients reads. Of second derivatives `dout` is
+  /// the cotangent of tout, and `tdout`, which may be null, that of out;
+  /// without tangents the last two are null.
   struct QueryRows {
     Value q, dout, tq, tdout;
   };
   struct KeyRows {
     Value k, v, tk, tv;
   };
-  OnlineAttnJVPGradOp emitTangentGradStep(const RoleShape &shape,
-                                          const QueryRows &ofQueries,
-                                          const KeyRows &ofKeys,
-                                          ValueRange statistic, Value queries,
-                                          Value keys, const StepCaptures &wrt,
-                                          const GradSums &sums);
+  /// Reads them at a tile, or a block, of so many rows.
+  QueryRows readQueryRows(Value tile, int64_t rows, const RoleShape &shape);
+  KeyRows readKeyRows(Value tile, int64_t rows, const RoleShape &shape,
+                      bool ofValues);
+  /// The results of the step of gradients of the attention: the sums that there
+  /// are, in order.
+  ResultRange emitGradStep(const RoleShape &shape, const QueryRows &ofQueries,
+                           const KeyRows &ofKeys, ValueRange statistic,
+                           Value queries, Value keys, const StepCaptures &wrt,
+                           const GradSums &sums);
   FloatAttr scaleAttr() { return b.getF64FloatAttr(scale); }
 
   AttentionOpInterface op;

@@ -119,13 +119,98 @@ RoleEmitter::StepCaptures RoleEmitter::getStepCaptures(Wrt which) {
   return captures;
 }
 
-ForTilesOp RoleEmitter::emitQueryGrad(AttnGradOp grad, const RoleShape &shape) {
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+RoleEmitter::QueryRows RoleEmitter::readQueryRows(Value tile, int64_t rows,
+                                                  const RoleShape &shape) {
+  auto readRowsOf = [&](Value memory) {
+    return memory ? readRows(memory, tile, rows, shape) : Value();
+  };
+  QueryRows own;
+  own.q = readRowsOf(op.getQ());
+  if (auto jvpGrad = dyn_cast<AttnJVPGradOp>(op.getOperation())) {
+    own.tq = readRowsOf(jvpGrad.getTq());
+    own.dout = readRowsOf(jvpGrad.getDtout());
+    own.tdout = readRowsOf(jvpGrad.getDout());
+  } else {
+    own.dout = readRowsOf(cast<AttnGradOp>(op.getOperation()).getDout());
+  }
+  return own;
+}
+
+RoleEmitter::KeyRows RoleEmitter::readKeyRows(Value tile, int64_t rows,
+                                              const RoleShape &shape,
+                                              bool ofValues) {
+  // What no product reads is not copied either.
+  auto readValues = [&](Value memory) -> Value {
+    if (ofValues)
+      return readRows(memory, tile, rows, shape);
+    RankedTensorType type = rowsOf(memory, rows, shape);
+    return tensor::EmptyOp::create(b, type.getShape(), type.getElementType());
+  };
+  KeyRows own;
+  own.k = readRows(op.getK(), tile, rows, shape);
+  own.v = readValues(op.getV());
+  if (auto jvpGrad = dyn_cast<AttnJVPGradOp>(op.getOperation())) {
+    own.tk = readRows(jvpGrad.getTk(), tile, rows, shape);
+    own.tv = readValues(jvpGrad.getTv());
+  }
+  return own;
+}
+
+ResultRange RoleEmitter::emitGradStep(const RoleShape &shape,
+                                      const QueryRows &ofQueries,
+                                      const KeyRows &ofKeys,
+                                      ValueRange statistic, Value queries,
+                                      Value keys, const StepCaptures &wrt,
+                                      const GradSums &sums) {
+  auto orientation = OrientationAttr::get(b.getContext(), shape.orientation);
+  if (!op.isTangent())
+    return addScore(OnlineAttnGradOp::create(
+                        b, ofQueries.q, ofKeys.k, ofKeys.v, ofQueries.dout,
+                        statistic[0], statistic[1], /*lo=*/Value(),
+                        /*hi=*/Value(), /*k0=*/Value(), /*seen_begin=*/Value(),
+                        /*seen_end=*/Value(), queries, keys,
+                        /*position=*/Value(), /*first_key=*/Value(),
+                        /*captures=*/statistic.drop_front(2), getTables(),
+                        /*rows=*/ValueRange(), wrt.tableRows,
+                        /*drows=*/ValueRange(), sums.dq, sums.dk, sums.dv,
+                        sums.dcaptures, scaleAttr(), orientation, natural,
+                        wrt.numbers,
+                        shape.scoresFirst ? b.getUnitAttr() : UnitAttr(),
+                        getNumScores()))
+        ->getResults();
+  ValueRange numbers = statistic.drop_front(4);
+  size_t numCaptures = getNumbers().size();
+  return addScore(
+             OnlineAttnJVPGradOp::create(
+                 b, ofQueries.q, ofKeys.k, ofKeys.v, ofQueries.tq, ofKeys.tk,
+                 ofKeys.tv, ofQueries.dout, ofQueries.tdout, statistic[0],
+                 statistic[1], statistic[2], statistic[3],
+                 /*lo=*/Value(), /*hi=*/Value(), /*k0=*/Value(),
+                 /*seen_begin=*/Value(), /*seen_end=*/Value(), queries, keys,
+                 /*position=*/Value(), /*first_key=*/Value(),
+                 /*captures=*/numbers.take_front(numCaptures),
+                 getTablesAndTangents(), /*rows=*/ValueRange(),
+                 /*tcaptures=*/numbers.drop_front(numCaptures), wrt.tableRows,
+                 /*drows=*/ValueRange(), sums.dq, sums.dk, sums.dv,
+                 sums.dcaptures, scaleAttr(), orientation, natural, wrt.numbers,
+                 b.getDenseI64ArrayAttr(op.getWrtCaptures()), getNumScores()))
+      ->getResults();
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+ForTilesOp RoleEmitter::emitQueryGrad(const RoleShape &shape) {
   OpBuilder::InsertionGuard guard(b);
   auto loop = beginTiles("dq", Axis::Queries, shape.tile);
   Value t = loop.getTile();
   RankedTensorType rows = rowsOf(op.getQ(), shape.tile, shape);
-  Value q = read(op.getQ(), t, rows);
-  Value dout = readRows(grad.getDout(), t, shape.tile, shape);
+  QueryRows own = readQueryRows(t, shape.tile, shape);
   RankedTensorType row = statisticOf(shape.tile, shape.orientation);
   ValueRange statistic = readStatistics(t, row);
   SmallVector<Value> inits = {fill(rows.getShape(), 0.0)};
@@ -134,32 +219,28 @@ ForTilesOp RoleEmitter::emitQueryGrad(AttnGradOp grad, const RoleShape &shape) {
   auto blocks = emitBlocks(
       t, tileType(Axis::Keys, shape.block), inits,
       [&](Value block, ValueRange sums) -> ValueRange {
-        Value k = readRows(op.getK(), block, shape.block, shape);
-        Value v = readRows(op.getV(), block, shape.block, shape);
-        return emitGradStep(shape, q, k, v, dout, statistic, t, block, wrt,
+        KeyRows other =
+            readKeyRows(block, shape.block, shape, /*ofValues=*/true);
+        return emitGradStep(shape, own, other, statistic, t, block, wrt,
                             {/*dq=*/sums[0], /*dk=*/Value(), /*dv=*/Value(),
-                             /*dcaptures=*/sums.drop_front()})
-            .getResults();
+                             /*dcaptures=*/sums.drop_front()});
       });
-  write(blocks.getResult(0), grad.getDq(), t, 0.0, /*isScaled=*/true);
+  write(blocks.getResult(0), op.getDestinations()[0], t, 0.0,
+        /*isScaled=*/true);
   writeCaptures(blocks.getResults().drop_front(), t);
   return loop;
 }
 
-ForTilesOp RoleEmitter::emitKeyGrad(AttnGradOp grad, const RoleShape &shape,
-                                    bool ofKeys, bool ofValues) {
+ForTilesOp RoleEmitter::emitKeyGrad(const RoleShape &shape, bool ofKeys,
+                                    bool ofValues) {
   StringRef name = ofKeys && ofValues ? "dkv" : ofKeys ? "dk" : "dv";
   OpBuilder::InsertionGuard guard(b);
   auto loop = beginTiles(name, Axis::Keys, shape.tile);
   Value t = loop.getTile();
   RankedTensorType keys = rowsOf(op.getK(), shape.tile, shape);
   RankedTensorType values = rowsOf(op.getV(), shape.tile, shape);
-  Value k = read(op.getK(), t, keys);
   // Without dk, which needs dp, no product reads v.
-  Value v = ofKeys ? read(op.getV(), t, values)
-                   : tensor::EmptyOp::create(b, values.getShape(),
-                                             values.getElementType())
-                         .getResult();
+  KeyRows own = readKeyRows(t, shape.tile, shape, /*ofValues=*/ofKeys);
   SmallVector<Value> inits;
   StepCaptures wrt;
   if (ofKeys) {
@@ -173,66 +254,33 @@ ForTilesOp RoleEmitter::emitKeyGrad(AttnGradOp grad, const RoleShape &shape,
   TileType blockType = tileType(Axis::Queries, shape.block, /*byHead=*/true);
   auto blocks = emitBlocks(
       t, blockType, inits, [&](Value block, ValueRange sums) -> ValueRange {
-        Value q = readRows(op.getQ(), block, shape.block, shape);
-        Value dout = readRows(grad.getDout(), block, shape.block, shape);
+        QueryRows other = readQueryRows(block, shape.block, shape);
         ValueRange statistic =
             readStatistics(block, statisticOf(shape.block, shape.orientation));
-        return emitGradStep(shape, q, k, v, dout, statistic, block, t, wrt,
+        return emitGradStep(shape, other, own, statistic, block, t, wrt,
                             {/*dq=*/Value(), ofKeys ? sums.front() : Value(),
                              ofValues ? sums.back() : Value(),
-                             /*dcaptures=*/ValueRange()})
-            .getResults();
+                             /*dcaptures=*/ValueRange()});
       });
+  SmallVector<Value> gradients = op.getDestinations();
   if (ofKeys)
-    write(blocks.getResults().front(), grad.getDk(), t, 0.0,
+    write(blocks.getResults().front(), gradients[1], t, 0.0,
           /*isScaled=*/true);
   if (ofValues)
-    write(blocks.getResults().back(), grad.getDv(), t, 0.0);
+    write(blocks.getResults().back(), gradients[2], t, 0.0);
   return loop;
-}
-
-OnlineAttnJVPGradOp RoleEmitter::emitTangentGradStep(
-    const RoleShape &shape, const QueryRows &ofQueries, const KeyRows &ofKeys,
-    ValueRange statistic, Value queries, Value keys, const StepCaptures &wrt,
-    const GradSums &sums) {
-  ValueRange numbers = statistic.drop_front(4);
-  size_t numCaptures = getNumbers().size();
-  return addScore(OnlineAttnJVPGradOp::create(
-      b, ofQueries.q, ofKeys.k, ofKeys.v, ofQueries.tq, ofKeys.tk, ofKeys.tv,
-      ofQueries.dout, ofQueries.tdout, statistic[0], statistic[1], statistic[2],
-      statistic[3], /*lo=*/Value(), /*hi=*/Value(), /*k0=*/Value(),
-      /*seen_begin=*/Value(), /*seen_end=*/Value(), queries, keys,
-      /*position=*/Value(), /*first_key=*/Value(),
-      /*captures=*/numbers.take_front(numCaptures), getTablesAndTangents(),
-      /*rows=*/ValueRange(), /*tcaptures=*/numbers.drop_front(numCaptures),
-      wrt.tableRows, /*drows=*/ValueRange(), sums.dq, sums.dk, sums.dv,
-      sums.dcaptures, scaleAttr(),
-      OrientationAttr::get(b.getContext(), shape.orientation), natural,
-      wrt.numbers, getNumScores()));
 }
 
 ForTilesOp RoleEmitter::emitSequenceGrad(const RoleShape &shape) {
   constexpr int64_t all = ShapedType::kDynamic;
   OpBuilder::InsertionGuard guard(b);
-  auto jvpGrad = dyn_cast<AttnJVPGradOp>(op.getOperation());
   auto loop = beginTiles("dqkv", Axis::Sequences, all);
   Value t = loop.getTile();
   RankedTensorType rows = rowsOf(op.getQ(), all, shape);
   RankedTensorType keys = rowsOf(op.getK(), shape.block, shape);
   RankedTensorType values = rowsOf(op.getV(), shape.block, shape);
   RankedTensorType row = statisticOf(all, shape.orientation);
-  auto ofQueries = [&](Value memory) {
-    return memory ? readRows(memory, t, all, shape) : Value();
-  };
-  QueryRows own;
-  own.q = ofQueries(op.getQ());
-  if (jvpGrad) {
-    own.tq = ofQueries(jvpGrad.getTq());
-    own.dout = ofQueries(jvpGrad.getDtout());
-    own.tdout = ofQueries(jvpGrad.getDout());
-  } else {
-    own.dout = ofQueries(cast<AttnGradOp>(op.getOperation()).getDout());
-  }
+  QueryRows own = readQueryRows(t, all, shape);
   ValueRange statistic = readStatistics(t, row);
   Value size =
       SizeOp::create(b, b.getIndexType(), t, b.getI64IntegerAttr(shape.tile));
@@ -245,33 +293,20 @@ ForTilesOp RoleEmitter::emitSequenceGrad(const RoleShape &shape) {
   auto blocks = emitBlocks(
       t, tileType(Axis::Keys, shape.block), inits,
       [&](Value block, ValueRange sums) -> ValueRange {
-        auto ofKeys = [&](Value memory) {
-          return readRows(memory, block, shape.block, shape);
-        };
-        KeyRows other;
-        other.k = ofKeys(op.getK());
-        other.v = ofKeys(op.getV());
-        if (jvpGrad) {
-          other.tk = ofKeys(jvpGrad.getTk());
-          other.tv = ofKeys(jvpGrad.getTv());
-        }
+        KeyRows other =
+            readKeyRows(block, shape.block, shape, /*ofValues=*/true);
         clearTables(/*areOfKeys=*/true, block);
-        GradSums added = {/*dq=*/sums[0],
+        ResultRange results =
+            emitGradStep(shape, own, other, statistic, t, block, wrt,
+                         {/*dq=*/sums[0],
                           /*dk=*/fill(keys.getShape(), 0.0),
                           /*dv=*/fill(values.getShape(), 0.0),
-                          /*dcaptures=*/sums.drop_front()};
-        Operation *step = nullptr;
-        if (jvpGrad)
-          step = emitTangentGradStep(shape, own, other, statistic, t, block,
-                                     wrt, added);
-        else
-          step = emitGradStep(shape, own.q, other.k, other.v, own.dout,
-                              statistic, t, block, wrt, added);
+                          /*dcaptures=*/sums.drop_front()});
         // dq, dk, dv and the sums of captures.
-        write(step->getResult(1), gradients[1], block, 0.0, /*isScaled=*/true);
-        write(step->getResult(2), gradients[2], block, 0.0);
-        carried = {step->getResult(0)};
-        llvm::append_range(carried, step->getResults().drop_front(3));
+        write(results[1], gradients[1], block, 0.0, /*isScaled=*/true);
+        write(results[2], gradients[2], block, 0.0);
+        carried = {results[0]};
+        llvm::append_range(carried, results.drop_front(3));
         return carried;
       });
   write(blocks.getResult(0), gradients[0], t, 0.0, /*isScaled=*/true);

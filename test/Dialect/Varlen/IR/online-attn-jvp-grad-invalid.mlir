@@ -6,7 +6,7 @@ func.func @tq(%q: tensor<8x4xf32>, %tq: tensor<8x5xf32>, %tk: tensor<8x4xf32>, %
   %s:3 = varlen.online_attn_jvp_grad qk
       ins(%q, %q, %q, %tq, %tk, %tv, %dtout : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x5xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>)
       statistics(%n, %n, %tlse, %tdelta : tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x1xf32>)
-      outs(%q, %dk, %q : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>) scale 1.0
+      dq(%q : tensor<8x4xf32>) dk(%dk : tensor<8x4xf32>) dv(%q : tensor<8x4xf32>) scale 1.0
   return
 }
 
@@ -18,7 +18,7 @@ func.func @tk(%q: tensor<8x4xf32>, %tq: tensor<8x4xf32>, %tk: tensor<7x4xf32>, %
   %s:3 = varlen.online_attn_jvp_grad qk
       ins(%q, %q, %q, %tq, %tk, %tv, %dtout : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<7x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>)
       statistics(%n, %n, %tlse, %tdelta : tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x1xf32>)
-      outs(%q, %dk, %q : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>) scale 1.0
+      dq(%q : tensor<8x4xf32>) dk(%dk : tensor<8x4xf32>) dv(%q : tensor<8x4xf32>) scale 1.0
   return
 }
 
@@ -30,7 +30,7 @@ func.func @tv(%q: tensor<8x4xf32>, %tq: tensor<8x4xf32>, %tk: tensor<8x4xf32>, %
   %s:3 = varlen.online_attn_jvp_grad qk
       ins(%q, %q, %q, %tq, %tk, %tv, %dtout : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xbf16>, tensor<8x4xf32>)
       statistics(%n, %n, %tlse, %tdelta : tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x1xf32>)
-      outs(%q, %dk, %q : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>) scale 1.0
+      dq(%q : tensor<8x4xf32>) dk(%dk : tensor<8x4xf32>) dv(%q : tensor<8x4xf32>) scale 1.0
   return
 }
 
@@ -42,7 +42,7 @@ func.func @dtout(%q: tensor<8x4xf32>, %tq: tensor<8x4xf32>, %tk: tensor<8x4xf32>
   %s:3 = varlen.online_attn_jvp_grad qk
       ins(%q, %q, %q, %tq, %tk, %tv, %dtout : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x5xf32>)
       statistics(%n, %n, %tlse, %tdelta : tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x1xf32>)
-      outs(%q, %dk, %q : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>) scale 1.0
+      dq(%q : tensor<8x4xf32>) dk(%dk : tensor<8x4xf32>) dv(%q : tensor<8x4xf32>) scale 1.0
   return
 }
 
@@ -55,7 +55,7 @@ func.func @dout(%q: tensor<8x4xf32>, %tq: tensor<8x4xf32>, %tk: tensor<8x4xf32>,
       ins(%q, %q, %q, %tq, %tk, %tv, %dtout : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>)
       dout(%dout : tensor<8x3xf32>)
       statistics(%n, %n, %tlse, %tdelta : tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x1xf32>)
-      outs(%q, %dk, %q : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>) scale 1.0
+      dq(%q : tensor<8x4xf32>) dk(%dk : tensor<8x4xf32>) dv(%q : tensor<8x4xf32>) scale 1.0
   return
 }
 
@@ -67,7 +67,7 @@ func.func @tlse(%q: tensor<8x4xf32>, %tq: tensor<8x4xf32>, %tk: tensor<8x4xf32>,
   %s:3 = varlen.online_attn_jvp_grad qk
       ins(%q, %q, %q, %tq, %tk, %tv, %dtout : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>)
       statistics(%n, %n, %tlse, %tdelta : tensor<8x1xf32>, tensor<8x1xf32>, tensor<1x8xf32>, tensor<8x1xf32>)
-      outs(%q, %dk, %q : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>) scale 1.0
+      dq(%q : tensor<8x4xf32>) dk(%dk : tensor<8x4xf32>) dv(%q : tensor<8x4xf32>) scale 1.0
   return
 }
 
@@ -79,7 +79,7 @@ func.func @tdelta(%q: tensor<8x4xf32>, %tq: tensor<8x4xf32>, %tk: tensor<8x4xf32
   %s:3 = varlen.online_attn_jvp_grad qk
       ins(%q, %q, %q, %tq, %tk, %tv, %dtout : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>)
       statistics(%n, %n, %tlse, %tdelta : tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x1xf64>)
-      outs(%q, %dk, %q : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>) scale 1.0
+      dq(%q : tensor<8x4xf32>) dk(%dk : tensor<8x4xf32>) dv(%q : tensor<8x4xf32>) scale 1.0
   return
 }
 
@@ -91,7 +91,7 @@ func.func @dk(%q: tensor<8x4xf32>, %tq: tensor<8x4xf32>, %tk: tensor<8x4xf32>, %
   %s:3 = varlen.online_attn_jvp_grad qk
       ins(%q, %q, %q, %tq, %tk, %tv, %dtout : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>)
       statistics(%n, %n, %tlse, %tdelta : tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x1xf32>)
-      outs(%q, %dk, %q : tensor<8x4xf32>, tensor<7x4xf32>, tensor<8x4xf32>) scale 1.0
+      dq(%q : tensor<8x4xf32>) dk(%dk : tensor<7x4xf32>) dv(%q : tensor<8x4xf32>) scale 1.0
   return
 }
 
@@ -99,12 +99,12 @@ func.func @dk(%q: tensor<8x4xf32>, %tq: tensor<8x4xf32>, %tk: tensor<8x4xf32>, %
 
 // No tangent of a capture.
 func.func @no_tcapture(%q: tensor<8x4xf32>, %tq: tensor<8x4xf32>, %tk: tensor<8x4xf32>, %tv: tensor<8x4xf32>, %dtout: tensor<8x4xf32>, %dout: tensor<8x4xf32>, %tlse: tensor<8x1xf32>, %tdelta: tensor<8x1xf32>, %dk: tensor<8x4xf32>, %n: tensor<8x1xf32>, %table: memref<?x?xf32>, %rows: tensor<8x1xi64>) {
-  // expected-error @below {{expected tcaptures for each of the 1 wrt_captures that are no tables, got 0}}
+  // expected-error @below {{expected tcaptures for each of the 1 tangent_captures that are no tables, got 0}}
   %s:4 = varlen.online_attn_jvp_grad qk
       ins(%q, %q, %q, %tq, %tk, %tv, %dtout : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>)
       statistics(%n, %n, %tlse, %tdelta : tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x1xf32>)
       captures(%n : tensor<8x1xf32>)
-      outs(%q, %dk, %q : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>) dcaptures(%n : tensor<8x1xf32>) scale 1.0 {wrt_captures = array<i64: 0>} score (%s: f32, %i: i32, %j: i32, %g: f32) {
+      dq(%q : tensor<8x4xf32>) dk(%dk : tensor<8x4xf32>) dv(%q : tensor<8x4xf32>) dcaptures(%n : tensor<8x1xf32>) scale 1.0 {tangent_captures = array<i64: 0>, wrt_captures = array<i64: 0>} score (%s: f32, %i: i32, %j: i32, %g: f32) {
         %r = arith.mulf %s, %g : f32
         varlen.yield %r : f32
       }
@@ -120,7 +120,7 @@ func.func @no_dcapture(%q: tensor<8x4xf32>, %tq: tensor<8x4xf32>, %tk: tensor<8x
       ins(%q, %q, %q, %tq, %tk, %tv, %dtout : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>)
       statistics(%n, %n, %tlse, %tdelta : tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x1xf32>)
       captures(%n : tensor<8x1xf32>) tcaptures(%n : tensor<8x1xf32>)
-      outs(%q, %dk, %q : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>) scale 1.0 {wrt_captures = array<i64: 0>} score (%s: f32, %i: i32, %j: i32, %g: f32) {
+      dq(%q : tensor<8x4xf32>) dk(%dk : tensor<8x4xf32>) dv(%q : tensor<8x4xf32>) scale 1.0 {tangent_captures = array<i64: 0>, wrt_captures = array<i64: 0>} score (%s: f32, %i: i32, %j: i32, %g: f32) {
         %r = arith.mulf %s, %g : f32
         varlen.yield %r : f32
       }
@@ -136,7 +136,7 @@ func.func @no_dtable(%q: tensor<8x4xf32>, %tq: tensor<8x4xf32>, %tk: tensor<8x4x
       ins(%q, %q, %q, %tq, %tk, %tv, %dtout : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>)
       statistics(%n, %n, %tlse, %tdelta : tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x1xf32>)
       tables(%table, %table : memref<?x?xf32>, memref<?x?xf32>) rows(%rows, %rows : tensor<8x1xi64>, tensor<8x1xi64>)
-      outs(%q, %dk, %q : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>) scale 1.0 {wrt_captures = array<i64: 0>} score (%s: f32, %i: i32, %j: i32, %t: !varlen.table<f32>) {
+      dq(%q : tensor<8x4xf32>) dk(%dk : tensor<8x4xf32>) dv(%q : tensor<8x4xf32>) scale 1.0 {tangent_captures = array<i64: 0>, wrt_captures = array<i64: 0>} score (%s: f32, %i: i32, %j: i32, %t: !varlen.table<f32>) {
         %c = arith.constant 0 : i32
         %e = varlen.lookup %t[%c] : !varlen.table<f32>
         %r = arith.addf %s, %e : f32
@@ -154,7 +154,7 @@ func.func @no_drows(%q: tensor<8x4xf32>, %tq: tensor<8x4xf32>, %tk: tensor<8x4xf
       ins(%q, %q, %q, %tq, %tk, %tv, %dtout : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>)
       statistics(%n, %n, %tlse, %tdelta : tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x1xf32>)
       tables(%table, %table : memref<?x?xf32>, memref<?x?xf32>) rows(%rows, %rows : tensor<8x1xi64>, tensor<8x1xi64>) dtables(%table : memref<?x?xf32>)
-      outs(%q, %dk, %q : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>) scale 1.0 {wrt_captures = array<i64: 0>} score (%s: f32, %i: i32, %j: i32, %t: !varlen.table<f32>) {
+      dq(%q : tensor<8x4xf32>) dk(%dk : tensor<8x4xf32>) dv(%q : tensor<8x4xf32>) scale 1.0 {tangent_captures = array<i64: 0>, wrt_captures = array<i64: 0>} score (%s: f32, %i: i32, %j: i32, %t: !varlen.table<f32>) {
         %c = arith.constant 0 : i32
         %e = varlen.lookup %t[%c] : !varlen.table<f32>
         %r = arith.addf %s, %e : f32
@@ -196,5 +196,27 @@ func.func @tsink(%n: tensor<8x1xf32>) {
 func.func @rows(%n: tensor<8x4xf32>) {
   // expected-error @below {{expected a number for each query, R x 1 or 1 x R, got 'tensor<8x4xf32>'}}
   %t = varlen.online_tangent_statistics dots(%n : tensor<8x4xf32>) %n, %n, %n : tensor<8x4xf32>
+  return
+}
+
+// -----
+
+// Nothing to add to.
+func.func @nothing(%q: tensor<8x4xf32>, %n: tensor<8x1xf32>) {
+  // expected-error @below {{expected at least one of dq, dk and dv, got none}}
+  varlen.online_attn_jvp_grad qk
+      ins(%q, %q, %q, %q, %q, %q, %q : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>)
+      statistics(%n, %n, %n, %n : tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x1xf32>) scale 1.0
+  return
+}
+
+// -----
+
+// Tangents of a capture that is not there.
+func.func @tangent_captures(%q: tensor<8x4xf32>, %n: tensor<8x1xf32>) {
+  // expected-error @below {{expected tangent_captures to be ascending numbers of the 0 captures, got 1}}
+  %dq = varlen.online_attn_jvp_grad qk
+      ins(%q, %q, %q, %q, %q, %q, %q : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>)
+      statistics(%n, %n, %n, %n : tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x1xf32>) dq(%q : tensor<8x4xf32>) scale 1.0 {tangent_captures = array<i64: 1>}
   return
 }

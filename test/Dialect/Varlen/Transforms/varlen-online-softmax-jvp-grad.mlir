@@ -31,9 +31,9 @@
 // CHECK-NEXT: arith.mulf
 // CHECK: %[[TDS:.*]] = linalg.generic {{.*}} ins(%[[TDS0]], %[[LIMIT]], %[[LIMIT]] :
 // CHECK: %[[NTP:.*]] = linalg.generic {{.*}} ins(%[[TP]] : {{.*}}) outs(%{{.*}} : tensor<32x16xbf16>)
+// CHECK: %[[NP:.*]] = linalg.generic {{.*}} ins(%[[P]] : {{.*}}) outs(%{{.*}} : tensor<32x16xbf16>)
 // CHECK: %[[NDS:.*]] = linalg.generic {{.*}} ins(%[[DS]] : {{.*}}) outs(%{{.*}} : tensor<32x16xbf16>)
 // CHECK: %[[NTDS:.*]] = linalg.generic {{.*}} ins(%[[TDS]] : {{.*}}) outs(%{{.*}} : tensor<32x16xbf16>)
-// CHECK: %[[NP:.*]] = linalg.generic {{.*}} ins(%[[P]] : {{.*}}) outs(%{{.*}} : tensor<32x16xbf16>)
 // CHECK: %[[DV0:.*]] = linalg.contract {{.*}} ins(%[[NTP]], %[[DTOUT]] : {{.*}}) outs(%[[DV]] :
 // CHECK: %[[DV1:.*]] = linalg.contract {{.*}} ins(%[[NP]], %[[DOUT]] : {{.*}}) outs(%[[DV0]] :
 // CHECK: %[[DK0:.*]] = linalg.contract {{.*}} ins(%[[NTDS]], %[[Q]] : {{.*}}) outs(%[[DK]] :
@@ -49,8 +49,39 @@ func.func @step(%q: tensor<32x64xbf16>, %k: tensor<16x64xbf16>, %v: tensor<16x48
       dout(%dout : tensor<32x48xbf16>)
       statistics(%lse, %delta, %tlse, %tdelta : tensor<32x1xf32>, tensor<32x1xf32>, tensor<32x1xf32>, tensor<32x1xf32>)
       limits(%limit, %limit, %k0 : tensor<32x1xi32>, tensor<32x1xi32>, i32)
-      outs(%dq, %dk, %dv : tensor<32x64xf32>, tensor<16x64xf32>, tensor<16x48xf32>) scale 0.125
+      dq(%dq : tensor<32x64xf32>) dk(%dk : tensor<16x64xf32>) dv(%dv : tensor<16x48xf32>) scale 0.125
   return %g#0, %g#1, %g#2 : tensor<32x64xf32>, tensor<16x64xf32>, tensor<16x48xf32>
+}
+
+// dq alone: eight products, six of scores, and no p or tp to multiply with.
+// CHECK-LABEL: @queries
+// CHECK-COUNT-6: linalg.contract
+// CHECK: math.exp2
+// CHECK-COUNT-2: linalg.contract
+// CHECK-NOT: linalg.contract
+func.func @queries(%q: tensor<16x8xbf16>, %n: tensor<16x1xf32>, %dq: tensor<16x8xf32>) -> tensor<16x8xf32> {
+  %g = varlen.online_attn_jvp_grad qk
+      ins(%q, %q, %q, %q, %q, %q, %q : tensor<16x8xbf16>, tensor<16x8xbf16>, tensor<16x8xbf16>, tensor<16x8xbf16>, tensor<16x8xbf16>, tensor<16x8xbf16>, tensor<16x8xbf16>)
+      dout(%q : tensor<16x8xbf16>)
+      statistics(%n, %n, %n, %n : tensor<16x1xf32>, tensor<16x1xf32>, tensor<16x1xf32>, tensor<16x1xf32>) dq(%dq : tensor<16x8xf32>) scale 0.125
+  return %g : tensor<16x8xf32>
+}
+
+// dv alone: no product with v or tv, which delta and tdelta are of, too.
+// CHECK-LABEL: @values
+// CHECK-SAME: %[[V:[a-z0-9]*]]: tensor<8x4xbf16>, %[[DELTA:[a-z0-9]*]]: tensor<1x16xf32>
+// CHECK-NOT: ins({{.*}}%[[V]]
+// CHECK-COUNT-3: linalg.contract
+// CHECK: math.exp2
+// CHECK-NOT: ins({{.*}}%[[DELTA]]
+// CHECK-COUNT-2: linalg.contract
+// CHECK-NOT: linalg.contract
+func.func @values(%v: tensor<8x4xbf16>, %delta: tensor<1x16xf32>, %q: tensor<16x8xbf16>, %k: tensor<8x8xbf16>, %dout: tensor<16x4xbf16>, %n: tensor<1x16xf32>, %dv: tensor<8x4xf32>) -> tensor<8x4xf32> {
+  %g = varlen.online_attn_jvp_grad kq
+      ins(%q, %k, %v, %q, %k, %v, %dout : tensor<16x8xbf16>, tensor<8x8xbf16>, tensor<8x4xbf16>, tensor<16x8xbf16>, tensor<8x8xbf16>, tensor<8x4xbf16>, tensor<16x4xbf16>)
+      dout(%dout : tensor<16x4xbf16>)
+      statistics(%n, %delta, %n, %delta : tensor<1x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>, tensor<1x16xf32>) dv(%dv : tensor<8x4xf32>) scale 0.125
+  return %g : tensor<8x4xf32>
 }
 
 // A score region: p is of the new scores, and both cotangents go back through it. Its factor
@@ -64,8 +95,8 @@ func.func @score(%q: tensor<8x4xf32>, %n: tensor<8x1xf32>, %gain: tensor<8x1xf32
       ins(%q, %q, %q, %q, %q, %q, %q : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>)
       statistics(%n, %n, %n, %n : tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x1xf32>, tensor<8x1xf32>)
       captures(%gain, %factor : tensor<8x1xf32>, tensor<8x1xf32>) tcaptures(%n : tensor<8x1xf32>)
-      outs(%q, %q, %q : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>) dcaptures(%n : tensor<8x1xf32>)
-      scale 1.0 {wrt_captures = array<i64: 0>} score (%s: f32, %i: i32, %j: i32, %x: f32, %f: f32) {
+      dq(%q : tensor<8x4xf32>) dk(%q : tensor<8x4xf32>) dv(%q : tensor<8x4xf32>) dcaptures(%n : tensor<8x1xf32>)
+      scale 1.0 {tangent_captures = array<i64: 0>, wrt_captures = array<i64: 0>} score (%s: f32, %i: i32, %j: i32, %x: f32, %f: f32) {
         %y = arith.mulf %s, %x : f32
         varlen.yield %y, %f : f32, f32
       }

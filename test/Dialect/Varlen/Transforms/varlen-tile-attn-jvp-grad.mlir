@@ -65,7 +65,7 @@ func.func @all(%dtout: memref<?x8x24xf32>, %q: memref<?x8x40xf32>, %k: memref<?x
 // CHECK: %[[TGAINS:.*]] = varlen.read %[[TGAIN]]
 // CHECK: varlen.write %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[GAINS]], %[[TGAINS]] to %[[ROWS:.*]] at
 // CHECK: %[[N:.*]]:6 = varlen.read %[[ROWS]]
-// CHECK: %{{.*}}, %{{.*}}, %{{.*}}, %[[DGAIN:.*]] = varlen.online_attn_jvp_grad kq natural at({{.*}}) ins({{.*}}) statistics({{.*}}) captures(%[[N]]#4 : tensor<1x?xf32>) tables(%[[TABLE]], %[[TTABLE]] : memref<4x7xf32>, memref<4x7xf32>) tcaptures(%[[N]]#5 : tensor<1x?xf32>) dtables(%[[DROWS:.*]] : memref<4x?x7xf32>) outs({{.*}}) dcaptures(%{{.*}} : tensor<1x?xf32>) scale 1.000000e+00 {wrt_captures = array<i64: 0, 1>} score
+// CHECK: %{{.*}}, %{{.*}}, %{{.*}}, %[[DGAIN:.*]] = varlen.online_attn_jvp_grad kq natural at({{.*}}) ins({{.*}}) statistics({{.*}}) captures(%[[N]]#4 : tensor<1x?xf32>) tables(%[[TABLE]], %[[TTABLE]] : memref<4x7xf32>, memref<4x7xf32>) tcaptures(%[[N]]#5 : tensor<1x?xf32>) dtables(%[[DROWS:.*]] : memref<4x?x7xf32>) dq({{.*}}) dk({{.*}}) dv({{.*}}) dcaptures(%{{.*}} : tensor<1x?xf32>) scale 1.000000e+00 {tangent_captures = array<i64: 0, 1>, wrt_captures = array<i64: 0, 1>} score
 // CHECK: varlen.for_tiles "dcapture0"
 // CHECK: varlen.for_tiles "dcapture1"
 // CHECK: varlen.sum_rows %[[DROWS]] to

@@ -94,9 +94,11 @@ SmallVector<LookupOp> getScoreLookups(Block *score, unsigned capture);
 LogicalResult verifyScore(Operation *op, Block *score, FloatType compute,
                           unsigned captures);
 
-/// Verifies that `numbers` are ascending and of `captures` captures.
+/// Verifies that `numbers`, of the attribute `name`, are ascending and of
+/// `captures` captures.
 LogicalResult verifyCaptureNumbers(Operation *op, ArrayRef<int64_t> numbers,
-                                   int64_t captures);
+                                   int64_t captures,
+                                   StringRef name = "wrt_captures");
 
 /// Verifies that new scores look up in tables of keys of `captures` by the key
 /// itself: who owns keys owns what is summed, then.

@@ -267,11 +267,52 @@ def Varlen_OnlineAttnJVPOp : Varlen_StepOp<"online_attn_jvp", [
 }
 
 //===----------------------------------------------------------------------===//
+// What steps of gradients share
+//===----------------------------------------------------------------------===//
+
+/// A step that adds to gradients, of which some may be absent.
+class Varlen_GradStepOp<string mnemonic, list<string> overridden>
+    : Varlen_StepOp<mnemonic, !listconcat(overridden, [
+        "getTableGradients", "getGradientTables"]), []> {
+  // What it adds to, behind its other operands.
+  dag sums = (ins
+    Arg<Variadic<Varlen_TableMemory>, "", [MemRead, MemWrite]>:$dtables,
+    Variadic<Varlen_RowTile>:$drows,
+    Optional<Varlen_Tile>:$dq, Optional<Varlen_Tile>:$dk, Optional<Varlen_Tile>:$dv,
+    Variadic<Varlen_Tile>:$dcaptures,
+    F64Attr:$scale, Varlen_OrientationAttr:$orientation, UnitAttr:$natural,
+    Varlen_WrtCapturesAttr:$wrt_captures);
+  string sumsFormat = [{
+    (`dtables` `(` $dtables^ `:` type($dtables) `)`)? (`drows` `(` $drows^ `:` type($drows) `)`)?
+    (`dq` `(` $dq^ `:` type($dq) `)`)? (`dk` `(` $dk^ `:` type($dk) `)`)?
+    (`dv` `(` $dv^ `:` type($dv) `)`)?
+    (`dcaptures` `(` $dcaptures^ `:` type($dcaptures) `)`)?
+    `scale` $scale attr-dict `` custom<Score>($score)
+  }];
+  let results = (outs Variadic<Varlen_Tile>:$gradients);
+  let extraClassDeclaration = [{
+    /// The results for dcaptures.
+    ::mlir::ResultRange getDcapturesOut() {
+      return getResults().take_back(getDcaptures().size());
+    }
+    /// The result for a destination, in whose order they come; null if that is
+    /// absent.
+    ::mlir::Value getDqOut() { return getGradient(getDq(), 0); }
+    ::mlir::Value getDkOut() { return getGradient(getDk(), getDq() ? 1 : 0); }
+    ::mlir::Value getDvOut() {
+      return getGradient(getDv(), (getDq() ? 1 : 0) + (getDk() ? 1 : 0));
+    }
+    ::mlir::Value getGradient(::mlir::Value destination, unsigned before) {
+      return destination ? getResult(before) : ::mlir::Value();
+    }
+  }];
+}
+
+//===----------------------------------------------------------------------===//
 // online_attn_grad
 //===----------------------------------------------------------------------===//
 
-def Varlen_OnlineAttnGradOp : Varlen_StepOp<"online_attn_grad", [
-    "getTableGradients", "getGradientTables"], []> {
+def Varlen_OnlineAttnGradOp : Varlen_GradStepOp<"online_attn_grad", []> {
   let summary = "The gradients of a block of queries against a block of keys";
   let description = [{
     The backward of one `varlen.online_attn` step, with probabilities recomputed
@@ -323,42 +364,18 @@ def Varlen_OnlineAttnGradOp : Varlen_StepOp<"online_attn_grad", [
   }];
   let arguments = !con((ins
     Varlen_Tile:$q, Varlen_Tile:$k, Varlen_Tile:$v, Varlen_Tile:$dout,
-    Varlen_Tile:$lse, Varlen_Tile:$delta), inputs, (ins
-    Arg<Variadic<Varlen_TableMemory>, "", [MemRead, MemWrite]>:$dtables,
-    Variadic<Varlen_RowTile>:$drows,
-    Optional<Varlen_Tile>:$dq, Optional<Varlen_Tile>:$dk, Optional<Varlen_Tile>:$dv,
-    Variadic<Varlen_Tile>:$dcaptures,
-    F64Attr:$scale, Varlen_OrientationAttr:$orientation, UnitAttr:$natural,
-    Varlen_WrtCapturesAttr:$wrt_captures, UnitAttr:$scores_first));
-  let results = (outs Variadic<Varlen_Tile>:$gradients);
+    Varlen_Tile:$lse, Varlen_Tile:$delta), inputs, sums, (ins UnitAttr:$scores_first));
   let assemblyFormat = "$orientation (`natural` $natural^)?" # atFormat # [{
     `ins` `(` $q `,` $k `,` $v `,` $dout `,` $lse `,` $delta `:`
       type($q) `,` type($k) `,` type($v) `,` type($dout) `,` type($lse) `,` type($delta) `)`
-  }] # inputsFormat # [{
-    (`dtables` `(` $dtables^ `:` type($dtables) `)`)? (`drows` `(` $drows^ `:` type($drows) `)`)?
-    (`dq` `(` $dq^ `:` type($dq) `)`)? (`dk` `(` $dk^ `:` type($dk) `)`)?
-    (`dv` `(` $dv^ `:` type($dv) `)`)?
-    (`dcaptures` `(` $dcaptures^ `:` type($dcaptures) `)`)?
-    `scale` $scale attr-dict `` custom<Score>($score)
-  }];
-  let extraClassDeclaration = [{
-    /// The results for dcaptures.
-    ::mlir::ResultRange getDcapturesOut() {
-      return getResults().take_back(getDcaptures().size());
-    }
-    /// The result for a destination; null if that is absent.
-    ::mlir::Value getDqOut();
-    ::mlir::Value getDkOut();
-    ::mlir::Value getDvOut();
-  }];
+  }] # inputsFormat # sumsFormat;
 }
 
 //===----------------------------------------------------------------------===//
 // online_attn_jvp_grad
 //===----------------------------------------------------------------------===//
 
-def Varlen_OnlineAttnJVPGradOp : Varlen_StepOp<"online_attn_jvp_grad", [
-    "getTableArguments", "getTableGradients", "getGradientTables"], []> {
+def Varlen_OnlineAttnJVPGradOp : Varlen_GradStepOp<"online_attn_jvp_grad", ["getTableArguments"]> {
   let summary = "The gradients of a block of queries and its tangents against a block of keys";
   let description = [{
     The gradients of one `varlen.online_attn_jvp` step, for the cotangents `dtout` of the
@@ -378,6 +395,7 @@ def Varlen_OnlineAttnJVPGradOp : Varlen_StepOp<"online_attn_jvp_grad", [
     lse, in units of log2 unless `natural`, and delta are the results of
     `varlen.online_statistics`, tdelta is the one of `varlen.online_tangent_statistics`; tlse
     is the tangent of lse. The factor `scale` of dq and dk is applied where they are stored.
+    As there, each of dq, dk and dv may be absent.
 
     Shapes, orientations, `limits`, `seen` and `at` are those of `varlen.online_attn_grad`;
     tq, tk and tv have the types of q, k and v, dtout and dout one type, and tlse and tdelta
@@ -386,9 +404,10 @@ def Varlen_OnlineAttnJVPGradOp : Varlen_StepOp<"online_attn_jvp_grad", [
     ds and tds to the type of q.
 
     With a `score` region p is of the new scores, ts are their tangents, and ds and tds go
-    back through it and its second derivative. `tcaptures` and the further `tables` are those
-    of `varlen.online_attn_jvp`, `dcaptures`, `dtables` and `drows` those of
-    `varlen.online_attn_grad`.
+    back through it and its second derivative. `tcaptures` and the further `tables`, of the
+    captures that `tangent_captures` numbers, are those of `varlen.online_attn_jvp`,
+    `dcaptures`, `dtables` and `drows`, of `wrt_captures`, those of `varlen.online_attn_grad`:
+    of captures that have tangents another step may add to the gradients.
 
     ```mlir
     %dq1, %dk1, %dv1 = varlen.online_attn_jvp_grad kq
@@ -398,7 +417,7 @@ def Varlen_OnlineAttnJVPGradOp : Varlen_StepOp<"online_attn_jvp_grad", [
         statistics(%lse, %delta, %tlse, %tdelta : tensor<1x32xf32>, tensor<1x32xf32>,
                    tensor<1x32xf32>, tensor<1x32xf32>)
         limits(%lo, %hi, %k0 : tensor<1x32xi32>, tensor<1x32xi32>, i32) seen(%begin, %end)
-        outs(%dq, %dk, %dv : tensor<32x64xf32>, tensor<?x64xf32>, tensor<?x48xf32>)
+        dq(%dq : tensor<32x64xf32>) dk(%dk : tensor<?x64xf32>) dv(%dv : tensor<?x48xf32>)
         scale 0.125
     ```
   }];
@@ -407,15 +426,8 @@ def Varlen_OnlineAttnJVPGradOp : Varlen_StepOp<"online_attn_jvp_grad", [
     Varlen_Tile:$tq, Varlen_Tile:$tk, Varlen_Tile:$tv,
     Varlen_Tile:$dtout, Optional<Varlen_Tile>:$dout,
     Varlen_Tile:$lse, Varlen_Tile:$delta, Varlen_Tile:$tlse, Varlen_Tile:$tdelta), inputs,
-    (ins
-    Variadic<Varlen_Tile>:$tcaptures,
-    Arg<Variadic<Varlen_TableMemory>, "", [MemRead, MemWrite]>:$dtables,
-    Variadic<Varlen_RowTile>:$drows,
-    Varlen_Tile:$dq, Varlen_Tile:$dk, Varlen_Tile:$dv, Variadic<Varlen_Tile>:$dcaptures,
-    F64Attr:$scale, Varlen_OrientationAttr:$orientation, UnitAttr:$natural,
-    Varlen_WrtCapturesAttr:$wrt_captures));
-  let results = (outs Varlen_Tile:$dq_out, Varlen_Tile:$dk_out, Varlen_Tile:$dv_out,
-                      Variadic<Varlen_Tile>:$dcaptures_out);
+    (ins Variadic<Varlen_Tile>:$tcaptures), sums,
+    (ins Varlen_WrtCapturesAttr:$tangent_captures));
   let assemblyFormat = "$orientation (`natural` $natural^)?" # atFormat # [{
     `ins` `(` $q `,` $k `,` $v `,` $tq `,` $tk `,` $tv `,` $dtout `:`
       type($q) `,` type($k) `,` type($v) `,` type($tq) `,` type($tk) `,` type($tv) `,`
@@ -425,11 +437,7 @@ def Varlen_OnlineAttnJVPGradOp : Varlen_StepOp<"online_attn_jvp_grad", [
       type($lse) `,` type($delta) `,` type($tlse) `,` type($tdelta) `)`
   }] # inputsFormat # [{
     (`tcaptures` `(` $tcaptures^ `:` type($tcaptures) `)`)?
-    (`dtables` `(` $dtables^ `:` type($dtables) `)`)? (`drows` `(` $drows^ `:` type($drows) `)`)?
-    `outs` `(` $dq `,` $dk `,` $dv `:` type($dq) `,` type($dk) `,` type($dv) `)`
-    (`dcaptures` `(` $dcaptures^ `:` type($dcaptures) `)`)?
-    `scale` $scale attr-dict `` custom<Score>($score)
-  }];
+  }] # sumsFormat;
 }
 
 #endif // VARLEN_STEP_OPS_TD
