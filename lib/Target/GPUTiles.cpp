@@ -112,6 +112,21 @@ static constexpr GPURow dkTableF32[] = {
     {256, 2, apart({1, 16, 16, 2, 1})},
 };
 
+// Gradients of tangents have four tiles of scores beside their sums, and the
+// rows of four operands in shared memory.
+static constexpr GPURow tangentDqTable[] = {
+    {64, 2, {4, 64, 32, 2, 2}},
+    {128, 2, {8, 128, 16, 2, 1}},
+    {128, 2, {4, 64, 16, 2, 1}},
+};
+static constexpr GPURow tangentDqTableF32[] = {{48, 2, {4, 64, 16, 2, 1}}};
+static constexpr GPURow tangentDkTable[] = {
+    {64, 2, {4, 32, 64, 2, 2}},
+    {128, 2, {8, 16, 128, 2, 1}},
+    {128, 2, {4, 16, 64, 2, 1}},
+};
+static constexpr GPURow tangentDkTableF32[] = {{48, 2, {4, 16, 64, 2, 1}}};
+
 // With wgmma a warpgroup of 4 warps has 64 rows, and reads each operand B once.
 // Three warpgroups that share keys read a third of what three CTAs do, and are
 // as fast only with slack. At head_dim 256 each instruction for scores reads
@@ -131,6 +146,16 @@ static constexpr GPURow tangentTableWgmma[] = {
     {64, 1, {4, 64, 64, 2, 2}},      {64, 2, {4, 64, 32, 2, 2}},
     {128, 0, {8, 128, 48, 3, 1, 1}}, {128, 1, {8, 128, 48, 2, 1}},
     {128, 2, {4, 64, 16, 2, 2}},
+};
+static constexpr GPURow tangentDqTableWgmma[] = {
+    {64, 2, {4, 64, 48, 2, 2}},
+    {128, 2, {8, 128, 32, 2, 1}},
+};
+static constexpr GPURow tangentDkTableWgmma[] = {
+    {64, 0, {4, 32, 64, 2, 2}},
+    {64, 2, {8, 32, 128, 2, 1}},
+    {128, 0, {8, 16, 128, 2, 1}},
+    {128, 2, apart({8, 16, 128, 2, 1})},
 };
 static constexpr GPURow attnTableQuantisedWgmma[] = {
     {64, 2, {4, 64, 64, 2, 3}},
@@ -167,9 +192,13 @@ static llvm::ArrayRef<GPURow> getTable(const GPUTarget &gpu,
       return choose(attnTableF32, attnTableQuantisedWgmma, attnTableQuantised);
     return choose(attnTableF32, attnTableWgmma, attnTable);
   case GPUTileOwner::QueryGradients:
+    if (needs.hasTangents)
+      return choose(tangentDqTableF32, tangentDqTableWgmma, tangentDqTable);
     return choose(dqTableF32, dqTableWgmma, dqTable);
   case GPUTileOwner::KeyValueGradients:
   case GPUTileOwner::ValueGradients:
+    if (needs.hasTangents)
+      return choose(tangentDkTableF32, tangentDkTableWgmma, tangentDkTable);
     return choose(dkTableF32, dkTableWgmma, dkTable);
   }
   llvm_unreachable("an owner of none of these kinds");

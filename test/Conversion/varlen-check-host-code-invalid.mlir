@@ -89,7 +89,7 @@ func.func @in_a_kernel(%q: memref<8x2x32xbf16>, %cu: memref<2xi32>, %out: memref
 
 func.func @second_derivatives(%q: memref<8x4x16xbf16>, %lse: memref<4x8xf32>, %cu: memref<3xi32>, %dq: memref<8x4x16xbf16>,
                               %dk: memref<8x4x16xbf16>, %dv: memref<8x4x16xbf16>) {
-  // expected-error @below {{has no kernel: expected a CPU target, which computes gradients of tangents}}
+  // expected-error @below {{has no kernel: expected a #varlen.gpu_grad_schedule under varlen.schedule, which varlen-assign-schedule puts there if the chip has tiles for it}}
   varlen.attn_jvp_grad %q, %q, %q, %q, %q, %q, %q, %q, %lse, %q, %lse, %cu, %cu outs(%dq, %dk, %dv)
       : (memref<8x4x16xbf16>, memref<8x4x16xbf16>, memref<8x4x16xbf16>, memref<8x4x16xbf16>, memref<8x4x16xbf16>,
          memref<8x4x16xbf16>, memref<8x4x16xbf16>, memref<8x4x16xbf16>, memref<4x8xf32>, memref<8x4x16xbf16>,

@@ -225,9 +225,14 @@ assert tout.shape == out.shape and tout.device == q.device
 words = "no kernel for this GPU: no tiles for tangents of 'bf16' with head_dim 256 in the registers"
 wide = [x.repeat(1, 1, 4) for x in inputs]
 fails(NotImplementedError, words, lambda: along(lambda q: attend([q, *wide[1:]], cu), wide[0]))
-words = "no kernel for this GPU: no tiles for gradients of tangents, which sm_80 has no kernel for"
-loss = torch.func.grad(lambda q: attend([q, k, v], cu).float().sum())
-fails(NotImplementedError, words, lambda: along(loss, q))
+_, along_q = along(torch.func.grad(lambda q: attend([q, k, v], cu).float().sum()), q)
+assert along_q.shape == q.shape and along_q.device == q.device
+words = "no kernel for this GPU: no tiles for gradients of tangents of 'bf16' with head_dim 192 in the"
+wide = [x.repeat(1, 1, 3) for x in inputs]
+results = [wide[0], torch.zeros(4, 12, device="cuda:0")] * 2
+fails(NotImplementedError, words, lambda: torch.ops.varlen.attn_jvp_backward(
+    wide[0], None, None, None, *wide, *wide, *results, cu, cu
+))  # fmt: skip
 
 # No memory: PyTorch's error, whichever allocation fails; all is as it was.
 def collect():

@@ -59,10 +59,6 @@ static bool isReadByHost(Value memory) {
 
 /// Tiling leaves what has no schedule.
 static WalkResult refuse(AttentionOpInterface op) {
-  if (op.isTangent() && op.isGradient())
-    return WalkResult(
-        op.emitOpError("has no kernel: expected a CPU target, which computes "
-                       "gradients of tangents"));
   StringRef schedule =
       op.isGradient() ? GPUGradScheduleAttr::name : GPUScheduleAttr::name;
   return WalkResult(

@@ -96,12 +96,12 @@ LogicalResult BatchConverter::verify() {
                               "GPU, got ")
              << loop.getTileType();
     // A row of a table is summed by those who own its query, or its key.
-    WalkResult result = loop.walk([&](OnlineAttnGradOp step) {
+    WalkResult result = loop.walk([&](StepOpInterface step) {
       for (BlockArgument table : step.getGradientTables()) {
         bool ofKeys = isOfKeys(table);
         if (ofKeys == (axis == Axis::Keys))
           continue;
-        step.emitOpError("expected gradients of tables")
+        step->emitOpError("expected gradients of tables")
             << (ofKeys ? " of keys" : "") << " in a loop over tiles of "
             << (ofKeys ? "keys" : "queries") << " on a GPU, got tiles "
             << loop.getTileType();

@@ -205,10 +205,10 @@ static LogicalResult verifyKernel(AttentionOpInterface op, Attribute schedule) {
 }
 
 /// That registers have room for `rows` rows of `columns` sums, and for their
-/// tangents.
+/// tangents: gradients have none.
 static LogicalResult verifyAccumulator(AttentionOpInterface op, StringRef name,
                                        int64_t rows, int64_t columns) {
-  bool hasTangents = op.isTangent();
+  bool hasTangents = op.isTangent() && !op.isGradient();
   int64_t most = kMultiprocessorRegisters / rows / (hasTangents ? 2 : 1);
   if (columns <= most)
     return success();
@@ -302,8 +302,6 @@ LogicalResult GPUGradScheduleAttr::verifyFits(Operation *operation) const {
     return op->emitOpError("expected a #varlen.gpu_schedule for an "
                            "attention on a GPU, got ")
            << *this;
-  if (op.isTangent())
-    return op->emitOpError("expected no tangents for ") << *this;
   if (failed(verifyKernel(op, *this)))
     return failure();
   GPUScheduleAttr dv = getDv() ? getDv() : getDk();

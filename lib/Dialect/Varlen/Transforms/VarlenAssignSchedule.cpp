@@ -88,16 +88,12 @@ static bool assignForGPU(AttentionOpInterface op, const GPUTarget &gpu) {
         << gpu.name << " has no kernel for; a CPU target has";
     return false;
   }
-  if (op.isTangent() && op.isGradient()) {
-    op->emitRemark("no tiles for gradients of tangents, which ")
-        << gpu.name << " has no kernel for; a CPU target has";
-    return false;
-  }
   Attribute schedule = chooseForGPU(op, gpu);
   if (!schedule) {
     InFlightDiagnostic remark = op->emitRemark("no tiles for ");
     if (op.isTangent())
-      remark << "tangents of " << op.getElementType() << " with ";
+      remark << (op.isGradient() ? "gradients of " : "") << "tangents of "
+             << op.getElementType() << " with ";
     remark << "head_dim " << std::max(op.getHeadDim(), op.getValueHeadDim())
            << " in " << (op.isTangent() ? "the registers and " : "")
            << gpu.sharedBytes << " bytes of shared memory of " << gpu.name

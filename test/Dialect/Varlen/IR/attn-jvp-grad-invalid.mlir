@@ -129,9 +129,18 @@ func.func @attn_grad_c7(%q: tensor<?x4x16xf32>, %l: tensor<4x?xf32>, %cu: tensor
 
 // -----
 
-// A GPU has no kernel for tangents.
-func.func @schedule(%q: tensor<?x4x16xf32>, %l: tensor<4x?xf32>, %cu: tensor<?xi32>) {
-  // expected-error @below {{'varlen.attn_jvp_grad' op expected no tangents for #varlen.gpu_grad_schedule<dq = <warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 2>, dk = <warps = 4, block_m = 32, kv_block = 64, stages = 2, ctas = 2>>}}
-  %0:3 = varlen.attn_jvp_grad %q, %q, %q, %q, %q, %q, %q, %q, %l, %q, %l, %cu, %cu {varlen.schedule = #varlen.gpu_grad_schedule<dq = <warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 2>, dk = <warps = 4, block_m = 32, kv_block = 64, stages = 2, ctas = 2>>} : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<4x?xf32>, tensor<?x4x16xf32>, tensor<4x?xf32>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x16xf32>)
+// The schedule of an attention without gradients.
+func.func @schedule(%q: tensor<?x4x16xbf16>, %l: tensor<4x?xf32>, %cu: tensor<?xi32>) {
+  // expected-error @below {{'varlen.attn_jvp_grad' op expected a #varlen.gpu_grad_schedule for gradients on a GPU, got #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 2>}}
+  %0:3 = varlen.attn_jvp_grad %q, %q, %q, %q, %q, %q, %q, %q, %l, %q, %l, %cu, %cu {varlen.schedule = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 2>} : (tensor<?x4x16xbf16>, tensor<?x4x16xbf16>, tensor<?x4x16xbf16>, tensor<?x4x16xbf16>, tensor<?x4x16xbf16>, tensor<?x4x16xbf16>, tensor<?x4x16xbf16>, tensor<?x4x16xbf16>, tensor<4x?xf32>, tensor<?x4x16xbf16>, tensor<4x?xf32>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x16xbf16>, tensor<?x4x16xbf16>, tensor<?x4x16xbf16>)
+  return
+}
+
+// -----
+
+// Sums of gradients fill the registers; they have no tangents beside them.
+func.func @registers(%q: tensor<?x4x1040xbf16>, %l: tensor<4x?xf32>, %cu: tensor<?xi32>) {
+  // expected-error @below {{'varlen.attn_jvp_grad' op expected head_dim of q to be at most 1024, as a multiprocessor has 65536 registers for accumulators of 64 rows, got 1040}}
+  %0:3 = varlen.attn_jvp_grad %q, %q, %q, %q, %q, %q, %q, %q, %l, %q, %l, %cu, %cu {varlen.schedule = #varlen.gpu_grad_schedule<dq = <warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 2>, dk = <warps = 4, block_m = 32, kv_block = 64, stages = 2, ctas = 2>>} : (tensor<?x4x1040xbf16>, tensor<?x4x1040xbf16>, tensor<?x4x1040xbf16>, tensor<?x4x1040xbf16>, tensor<?x4x1040xbf16>, tensor<?x4x1040xbf16>, tensor<?x4x1040xbf16>, tensor<?x4x1040xbf16>, tensor<4x?xf32>, tensor<?x4x1040xbf16>, tensor<4x?xf32>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x1040xbf16>, tensor<?x4x1040xbf16>, tensor<?x4x1040xbf16>)
   return
 }

@@ -187,7 +187,7 @@ def VarlenTileAttn : Pass<"varlen-tile-attn"> {
     | | out | gradients |
     |---|---|---|
     | `#varlen.gpu_schedule` | tiles of `block_m` pairs of a query row and a head visit blocks of `kv_block` keys | |
-    | `#varlen.gpu_grad_schedule` | | a loop that owns dq, and one that owns dk and dv or one for each: seven products |
+    | `#varlen.gpu_grad_schedule` | | a loop that owns dq, and one that owns dk and dv or one for each: seven products, of gradients of tangents 15 or 18 |
     | `#varlen.cpu_schedule` | tiles of all panels of a work tile, with keys as the rows of scores | a loop over sequences that own all three: five products, of gradients of tangents ten or twelve |
 
     Gradients have a loop before that leaves lse and delta of every row in scratch,
