@@ -280,6 +280,34 @@ void LoopVectorizer::emitParallel(Value extent) {
   emitIf(b, isMore, [&] { step(whole, numLanes, emitMask(rest, numLanes)); });
 }
 
+/// Whether a value counts once however often it is there, as in a maximum.
+static bool isIdempotent(vector::CombiningKind kind) {
+  return kind != vector::CombiningKind::ADD &&
+         kind != vector::CombiningKind::MUL &&
+         kind != vector::CombiningKind::XOR;
+}
+
+/// The reduction of all lanes. That of floating-point maxima and minima is
+/// written as a tree: LLVM makes a chain of it, whose latency shows.
+static Value emitReduction(ImplicitLocOpBuilder &b, vector::CombiningKind kind,
+                           Value vector) {
+  auto type = cast<VectorType>(vector.getType());
+  int64_t lanes = type.getNumElements();
+  if (!isa<FloatType>(type.getElementType()))
+    return vector::ReductionOp::create(b, kind, vector);
+  if (!isIdempotent(kind) || !llvm::isPowerOf2_64(lanes))
+    return vector::ReductionOp::create(b, kind, vector,
+                                       arith::FastMathFlags::reassoc);
+  for (lanes /= 2; lanes > 0; lanes /= 2) {
+    auto low = llvm::to_vector(llvm::seq<int64_t>(0, lanes));
+    auto high = llvm::to_vector(llvm::seq<int64_t>(lanes, 2 * lanes));
+    vector = vector::makeArithReduction(
+        b, b.getLoc(), kind, vector::ShuffleOp::create(b, vector, vector, low),
+        vector::ShuffleOp::create(b, vector, vector, high));
+  }
+  return vector::ExtractOp::create(b, vector, 0);
+}
+
 /// Sums of lanes, then the sum of all lanes and what the result was.
 void LoopVectorizer::emitReductions(Value extent) {
   SmallVector<OpOperand *> inits = getReduced();
@@ -287,11 +315,21 @@ void LoopVectorizer::emitReductions(Value extent) {
   Value zero = arith::ConstantIndexOp::create(b, 0);
   Value rest = b.createOrFold<arith::RemUIOp>(extent, lanes);
   Value whole = b.createOrFold<arith::SubIOp>(extent, rest);
-  SmallVector<Value> neutral;
-  for (Operation *combiner : combiners)
-    neutral.push_back(emitSplat(*arith::getNeutralElement(combiner), numLanes));
+  // What a maximum is filled with before takes part in each lane: unlike the
+  // neutral element it is known to be no NaN.
+  SmallVector<linalg::FillOp> fills;
+  SmallVector<Value> begins;
+  for (auto [init, combiner] : llvm::zip_equal(inits, combiners)) {
+    linalg::FillOp fill;
+    if (isIdempotent(*linalg::getCombinerOpKind(combiner)))
+      fill = findFill(op, *init);
+    fills.push_back(fill);
+    begins.push_back(
+        fill ? emitSplat(fill.getInputs().front(), numLanes)
+             : emitSplat(*arith::getNeutralElement(combiner), numLanes));
+  }
   SmallVector<Value> sums = emitLoop(
-      b, zero, whole, lanes, neutral, [&](Value offset, ValueRange state) {
+      b, zero, whole, lanes, begins, [&](Value offset, ValueRange state) {
         return emitStep(offset, numLanes, Value(), state);
       });
   std::optional<int64_t> number = getConstantIntValue(rest);
@@ -305,13 +343,15 @@ void LoopVectorizer::emitReductions(Value extent) {
   auto placeOf = [&](OpOperand *init) {
     return getIndices(op.getMatchingIndexingMap(init), Value());
   };
-  for (auto [init, sum, combiner] : llvm::zip_equal(inits, sums, combiners)) {
-    vector::CombiningKind kind = *linalg::getCombinerOpKind(combiner);
-    Value total = isa<FloatType>(getElementTypeOrSelf(sum.getType()))
-                      ? vector::ReductionOp::create(
-                            b, kind, sum, arith::FastMathFlags::reassoc)
-                      : vector::ReductionOp::create(b, kind, sum);
+  for (auto [init, sum, combiner, fill] :
+       llvm::zip_equal(inits, sums, combiners, fills)) {
+    Value total = emitReduction(b, *linalg::getCombinerOpKind(combiner), sum);
     SmallVector<Value> at = placeOf(init);
+    if (fill) {
+      memref::StoreOp::create(b, total, init->get(), at);
+      fill.erase();
+      continue;
+    }
     IRMapping map;
     for (Value operand : combiner->getOperands())
       map.map(operand, operand == op.getMatchingBlockArgument(init)

@@ -77,7 +77,11 @@ private:
         .Case([&](arith::SelectOp op) {
           return check(op.getTrueValue()) && check(op.getFalseValue());
         })
-        .Case([&](vector::BroadcastOp op) { return check(op.getSource()); })
+        .Case<vector::BroadcastOp, vector::ExtractOp>(
+            [&](auto op) { return check(op.getSource()); })
+        .Case([&](vector::ShuffleOp op) {
+          return check(op.getV1()) && check(op.getV2());
+        })
         .Case([&](scf::ForOp op) { return checkCarried(op, number); })
         .Case([&](scf::IfOp op) {
           return check(op.thenYield().getOperand(number)) &&

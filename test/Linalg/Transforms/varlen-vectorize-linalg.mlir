@@ -57,6 +57,50 @@ func.func @row_sums(%x: memref<?x?xf32>, %y: memref<?xf32>) {
   return
 }
 
+// A maximum begins with what its result was filled with, which is no NaN and is not stored, and
+// lanes are reduced as a tree.
+// CHECK-LABEL: func @row_maxima
+// CHECK-NOT: vector.store
+// CHECK: %[[START:.*]] = vector.broadcast %cst : f32 to vector<[[LANES:[0-9]+]]xf32>
+// CHECK: %[[TOP:.*]] = scf.for {{.*}} iter_args(%[[T:.*]] = %[[START]])
+// CHECK: arith.maxnumf %{{.*}}, %[[T]]
+// CHECK-NOT: vector.reduction
+// CHECK: vector.shuffle %{{.*}} [0] : vector<2xf32>, vector<2xf32>
+// CHECK: vector.shuffle %{{.*}} [1] : vector<2xf32>, vector<2xf32>
+// CHECK: %[[LAST:.*]] = arith.maxnumf %{{.*}} : vector<1xf32>
+// CHECK: %[[MOST:.*]] = vector.extract %[[LAST]][0]
+// CHECK-NEXT: memref.store %[[MOST]]
+func.func @row_maxima(%x: memref<?x?xf32>, %n: index) -> memref<?xf32> {
+  %least = arith.constant 0xFF800000 : f32
+  %y = memref.alloc(%n) : memref<?xf32>
+  linalg.fill ins(%least : f32) outs(%y : memref<?xf32>)
+  linalg.generic {indexing_maps = [#ij, #i], iterator_types = ["parallel", "reduction"]}
+      ins(%x : memref<?x?xf32>) outs(%y : memref<?xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %m = arith.maxnumf %a, %b : f32
+    linalg.yield %m : f32
+  }
+  return %y : memref<?xf32>
+}
+
+// Without a fill that is known it begins with the neutral element, and ends with the result.
+// CHECK-LABEL: func @more_maxima
+// CHECK: %[[START:.*]] = arith.constant dense<0xFFC00000> : vector<{{.*}}xf32>
+// CHECK: scf.for {{.*}} iter_args(%{{.*}} = %[[START]])
+// CHECK: %[[LAST:.*]] = arith.maxnumf %{{.*}} : vector<1xf32>
+// CHECK: %[[MOST:.*]] = vector.extract %[[LAST]][0]
+// CHECK: %[[BEFORE:.*]] = memref.load
+// CHECK: arith.maxnumf %[[MOST]], %[[BEFORE]] : f32
+func.func @more_maxima(%x: memref<?x?xf32>, %y: memref<?xf32>) {
+  linalg.generic {indexing_maps = [#ij, #i], iterator_types = ["parallel", "reduction"]}
+      ins(%x : memref<?x?xf32>) outs(%y : memref<?xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %m = arith.maxnumf %a, %b : f32
+    linalg.yield %m : f32
+  }
+  return
+}
+
 // CHECK-LABEL: func.func @column_sums
 // CHECK-NOT: vector.reduction
 // CHECK: vector.store

@@ -151,3 +151,22 @@ func.func @zeros(%x: f32) -> (f32, f32, f32, f32) {
   %3 = arith.maximumf %x, %plus : f32
   return %0, %1, %2, %3 : f32, f32, f32, f32
 }
+
+// -----
+
+// Halves of a vector whose lanes are no NaN.
+// CHECK-LABEL: func @lanes(
+// CHECK: %[[LOW:.*]] = vector.shuffle
+// CHECK: %[[HIGH:.*]] = vector.shuffle
+// CHECK: arith.cmpf ogt, %[[LOW]], %[[HIGH]] : vector<4xf32>
+// CHECK: arith.cmpf ogt, %{{.*}}, %{{.*}} : f32
+func.func @lanes(%x: vector<8xf32>, %y: f32) -> f32 {
+  %none = arith.constant dense<0xFF800000> : vector<8xf32>
+  %top = arith.maxnumf %x, %none : vector<8xf32>
+  %low = vector.shuffle %top, %top [0, 1, 2, 3] : vector<8xf32>, vector<8xf32>
+  %high = vector.shuffle %top, %top [4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
+  %max = arith.maxnumf %low, %high : vector<4xf32>
+  %first = vector.extract %max[0] : f32 from vector<4xf32>
+  %more = arith.maxnumf %y, %first : f32
+  return %more : f32
+}
