@@ -11,7 +11,7 @@
    RUN:   -varlen-add-result-arguments \
    RUN:   -varlen-to-nvvm='format=sim bare-pointers'
    RUN: mlir-translate --mlir-to-llvmir %t/kernels.mlir -o %t/kernels.ll
-   RUN: clang-22 -O1 -c -Wno-override-module %t/kernels.ll -o %t/kernels.o
+   RUN: clang-22 -O0 -c -Wno-override-module %t/kernels.ll -o %t/kernels.o
    RUN: sed -n %t/kernels.mlir \
    RUN:   -e 's,.*\(varlen-executor:[[:alnum:]_.]*\).*,#define IMAGE "\1",p' \
    RUN:   > %t/image.h
