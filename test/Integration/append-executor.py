@@ -1,8 +1,8 @@
 # RUN: %python %s sim:sm_80
 # RUN: %python %s sim:sm_90a
 """varlen.append by GPU kernels, in the executor: the bits of a CPU, in pages and in slots, with rotary
-embeddings of both layouts and quantised, without a hazard in 27 configurations; and errors, after
-which nothing is written."""
+embeddings of both layouts and quantised, without a hazard with each order of warps and timing of
+copies; and errors, after which nothing is written."""
 
 import pathlib
 import sys
@@ -103,7 +103,7 @@ def check_errors():
 
 
 def main():
-    check(Case("bf16", 16).add_rotary(5, "f32", interleaved=True), runs=27)
+    check(Case("bf16", 16).add_rotary(5, "f32", interleaved=True), runs=9)
     i8, f8 = np.dtype("i1"), np.dtype(ml_dtypes.float8_e4m3fn)
     check(Case("bf16", 5).quantise(f8).add_rotary(12, "f32", interleaved=False), runs=3)
     if DEVICE != "sim:sm_80":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Split-KV on a GPU: keys of sequences with few queries in parts.
 
-In the executor, in all 27 combinations of seed, order of warps and timing of copies: golden
+In the executor, with each order of warps and timing of copies: golden
 results, of sequences with fewer keys than a part, as many, and more, without keys or queries,
 with few queries and one more than that, and with keys that no query sees; and the same bits
 alone, in a batch and beside NaN.

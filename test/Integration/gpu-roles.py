@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Producers and consumers on a GPU: warps that copy beside warps that compute.
 
-In the executor, in all 27 combinations of seed, order of warps and timing of copies: golden
+In the executor, with each order of warps and timing of copies: golden
 results and gradients of several items for each CTA, with fewer blocks than a ring has slots, as
 many, more, and none; of warpgroups without a row; with copies of cp.async, and of rows that pass
 through registers; and the same bits alone, in a batch and beside NaN.

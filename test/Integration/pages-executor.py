@@ -1,8 +1,8 @@
 # RUN: %python %s sim:sm_80
 # RUN: %python %s sim:sm_90a
 """Keys and values in pages by GPU kernels, in the executor: the bits of those without pages,
-whatever stands in entries and rows that no sequence uses, without a hazard in 27
-configurations; and errors, after which nothing is written."""
+whatever stands in entries and rows that no sequence uses, without a hazard with each
+order of warps and timing of copies; and errors, after which nothing is written."""
 
 import sys
 
@@ -122,11 +122,13 @@ def check_errors(batch):
     )
 
 
-batch = check_bits("bf16", 16, runs=27, window=(-1, 0), is_static=False)
+batch = check_bits("bf16", 16, runs=9, window=(-1, 0), is_static=False)
 # By a kernel that all chips share.
 if DEVICE == "sim:sm_80":
     check_errors(batch)
 check_bits("bf16", 128, runs=3, window=(100, 3))
+if DEVICE != "sim:sm_80":
+    sys.exit()  # Other types and sizes differ from these as without pages.
 check_bits("f16", 7, dim=40, value_dim=72, window=(33, 0))
 check_bits("bf16", 64, window=(-1, 0), score=scores.prefix_lm())
 check_bits("f32", 16, window=(-1, -1), is_static=False)
