@@ -84,6 +84,21 @@ static void testPages(void) {
                "block_table[0, 1] = 5: expected 0 to 4, the pages of k, for "
                "the 3 keys of the sequence");
   EXPECT(out[0] == -1);
+
+  /* Nor where a sequence has more keys than pages of it have rows, or pages
+     have none. */
+  table[1] = 1;
+  used[2] = WIDTH * PAGE + 1;
+  EXPECT_ERROR(varlenFunctionCall(decode, all, 6, all + 6, 2, &options),
+               VARLEN_BAD_DATA,
+               "seqused_k[2] = 5: expected 0 to 4, the rows of the pages that "
+               "block_table has of a sequence");
+  used[2] = 0;
+  tensors[1].shape[1] = tensors[2].shape[1] = 0;
+  EXPECT_ERROR(varlenFunctionCall(decode, all, 6, all + 6, 2, &options),
+               VARLEN_BAD_DATA,
+               "a page of k has 0 rows: expected a positive number");
+  EXPECT(out[0] == -1);
   free(options.workspace);
   varlenProgramDestroy(program);
 }

@@ -82,10 +82,12 @@ for kind, words, changed in (
     (ValueError, "k: expected an array of rank 4 (pages, rows, heads, head_dim)", {"k": packed[0]}),
     (ValueError, f"v has 3 pages: expected {len(pools[0])}, as many as k", {"v": pools[1][:3]}),
     (ValueError, "expected k and v to have the same rows in a page, got 16 and 15", {"v": pools[1][:, 1:]}),
+    (ValueError, "expected positive rows in a page of k, got 0", {"k": pools[0][:, :0], "v": pools[1][:, :0]}),
     (ValueError, "block_table has 3 rows: expected 4, one for each sequence", {"block_table": table[:-1]}),
     (TypeError, "block_table: expected elements of i32", {"block_table": table.astype(np.float32)}),
     (jax.errors.JaxRuntimeError, "block_table[0, 0] = -1: expected 0 to", {"block_table": jnp.full_like(table, -1)}),
     (jax.errors.JaxRuntimeError, "seqused_k[0] = 10000: expected 0 to", {"seqused_k": used + 9995}),
+    (jax.errors.JaxRuntimeError, "seqused_k[3] = 300: expected 0 to 32", {"block_table": table[:, :2]}),
 ):  # fmt: skip
     if IS_CUDA and kind is jax.errors.JaxRuntimeError:
         continue  # Its kernels are not waited for.
