@@ -167,11 +167,10 @@ def _of_timed(config, rng):
 def checked():
     """Groups of batches, first the functions that are timed, then a sample of
     FlashAttention's parameters with what they leave out."""
-    items = list(_all_checked())
     if rehearsal.FOLDER:
         group = _small("rehearsed", 64, sets.CAUSAL, (33, 0, 1, 7))
         return [Checked(group, gradients) for gradients in (False, True)]
-    return items
+    return list(_all_checked())
 
 
 def _all_checked():
