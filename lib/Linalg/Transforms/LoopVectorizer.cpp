@@ -287,8 +287,8 @@ static bool isIdempotent(vector::CombiningKind kind) {
          kind != vector::CombiningKind::XOR;
 }
 
-/// The reduction of all lanes. That of floating-point maxima and minima is
-/// written as a tree: LLVM makes a chain of it, whose latency shows.
+/// The reduction of all lanes. Floating-point maxima and minima are reduced as
+/// a tree: LLVM makes a chain of them, whose latency shows.
 static Value emitReduction(ImplicitLocOpBuilder &b, vector::CombiningKind kind,
                            Value vector) {
   auto type = cast<VectorType>(vector.getType());
