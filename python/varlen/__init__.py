@@ -11,7 +11,7 @@ if TYPE_CHECKING:  # What tools read in place of the table below.
     __version__: str
     from . import bench, context_parallel, dtypes, kv_cache, random, reference, safetensors, scores, text, tolerance, tools
     from ._append import append
-    from ._attention import attn, attn_grad, attn_jvp
+    from ._attention import attn, attn_grad, attn_jvp, attn_jvp_grad
     from ._library import CompileError, get_num_threads, set_num_threads
     from ._program import compile
     from .dtypes import bfloat16
@@ -23,6 +23,7 @@ _HOMES = {
     "attn": "_attention",
     "attn_grad": "_attention",
     "attn_jvp": "_attention",
+    "attn_jvp_grad": "_attention",
     "compile": "_program",
     "CompileError": "_library",
     "get_num_threads": "_library",

@@ -482,15 +482,7 @@ def attn_jvp(
     Raises:
         As `attn`.
     """
-    if not isinstance(tcaptures, Sequence) or isinstance(tcaptures, (str, bytes)):
-        raise TypeError(f"tcaptures: expected a sequence of arrays, got {show(tcaptures)}")
-    names = tuple(score.captures) if isinstance(score, Score) else ()
-    if len(tcaptures) not in (0, len(names)):
-        raise ValueError(
-            f"tcaptures: expected none or {len(names)} arrays ({', '.join(names)}), "
-            f"got {len(tcaptures)}"
-        )
-    tangents = {f"t{name}": x for name, x in zip(names, tcaptures) if x is not None}
+    tangents = _tangents_of_captures(tcaptures, score)
     if type(dropout_p) is not float or dropout_p:
         score, captures = _add_dropout(
             score, captures, dropout_p, seed, sequence_ids, q, cu_seqlens_q
@@ -498,10 +490,7 @@ def attn_jvp(
     options = read_options(is_causal, window, chunk, alignment, scale, score)
     given = {"q": q, "k": k, "v": v, "tq": tq, "tk": tk, "tv": tv, "cu_seqlens_q": cu_seqlens_q}
     _add_others(given, cu_seqlens_k, None, seqused_q, seqused_k, q_offset, sink)
-    if tsink is not None:
-        if sink is None:
-            raise ValueError("tsink: expected a sink beside it, got None")
-        given["tsink"] = tsink
+    _add_tsink(given, tsink)
     add_captures(given, score, captures)
     given |= tangents
     if is_on_cuda(q):
@@ -516,6 +505,115 @@ def attn_jvp(
     shapes = ((rows, heads, v.shape[-1]), dtype), ((heads, rows), compute)
     results = [maker.empty(*x) for x in shapes * 2]
     _run(plan, "attn_jvp", given, options, results, num_threads)
+    return tuple(map(maker.finish, results))
+
+
+def _add_tsink(given, tsink):
+    if tsink is None:
+        return
+    if "sink" not in given:
+        raise ValueError("tsink: expected a sink beside it, got None")
+    given["tsink"] = tsink
+
+
+def _tangents_of_captures(tcaptures, score):
+    """The tangents of captures that there are, by name."""
+    if not isinstance(tcaptures, Sequence) or isinstance(tcaptures, (str, bytes)):
+        raise TypeError(f"tcaptures: expected a sequence of arrays, got {show(tcaptures)}")
+    names = tuple(score.captures) if isinstance(score, Score) else ()
+    if len(tcaptures) not in (0, len(names)):
+        raise ValueError(
+            f"tcaptures: expected none or {len(names)} arrays ({', '.join(names)}), "
+            f"got {len(tcaptures)}"
+        )
+    return {f"t{name}": x for name, x in zip(names, tcaptures) if x is not None}
+
+
+def attn_jvp_grad(
+    dtout: Array,
+    q: Array,
+    k: Array,
+    v: Array,
+    tq: Array,
+    tk: Array,
+    tv: Array,
+    out: Array,
+    lse: Array,
+    tout: Array,
+    tlse: Array,
+    cu_seqlens_q: Array,
+    cu_seqlens_k: Array | None = None,
+    *,
+    dtlse: Array | None = None,
+    dout: Array | None = None,
+    dlse: Array | None = None,
+    is_causal: bool = False,
+    window: tuple[int, int] = (-1, -1),
+    chunk: int | None = None,
+    alignment: str = "bottom_right",
+    scale: float | None = None,
+    sink: Array | None = None,
+    tsink: Array | None = None,
+    seqused_q: Array | None = None,
+    seqused_k: Array | None = None,
+    q_offset: Array | None = None,
+    score: Score | None = None,
+    captures: Sequence[Array] = (),
+    tcaptures: Sequence[Array | None] = (),
+    dropout_p: float = 0.0,
+    seed: int | None = None,
+    sequence_ids: Array | None = None,
+    num_threads: int | None = None,
+    stream: int | None = None,
+) -> tuple:
+    """The gradients of `attn_jvp` by what tangents are of, its second derivatives. Those by the
+    tangents themselves are `attn_grad` of dtout and dtlse.
+
+    Args:
+        dtout: (Tq, Hq, Dv), T: the gradient of a loss by tout.
+        out, lse, tout, tlse: What `attn_jvp` has returned for the other arguments, which are
+            its own.
+        dtlse: (Hq, Tq), as lse: the gradient of the loss by tlse; None: 0.
+        dout, dlse: The gradients of the loss by out and lse; None: 0.
+
+    Returns:
+        (dq, dk, dv), of the shapes and types of q, k and v, with a sink also dsink, then the
+        gradients of the captures that have a tangent. Rows that no sequence has are 0.
+
+    Raises:
+        As `attn`.
+    """
+    tangents = _tangents_of_captures(tcaptures, score)
+    if type(dropout_p) is not float or dropout_p:
+        score, captures = _add_dropout(
+            score, captures, dropout_p, seed, sequence_ids, q, cu_seqlens_q
+        )
+    options = read_options(is_causal, window, chunk, alignment, scale, score)
+    given = {
+        "dtout": dtout, "q": q, "k": k, "v": v, "tq": tq, "tk": tk, "tv": tv, "out": out,
+        "lse": lse, "tout": tout, "tlse": tlse, "cu_seqlens_q": cu_seqlens_q,
+    }  # fmt: skip
+    if cu_seqlens_k is not None:
+        given["cu_seqlens_k"] = cu_seqlens_k
+    cotangents = {"dtlse": dtlse, "dout": dout, "dlse": dlse}
+    given |= {name: x for name, x in cotangents.items() if x is not None}
+    _add_others(given, None, None, seqused_q, seqused_k, q_offset, sink)
+    _add_tsink(given, tsink)
+    add_captures(given, score, captures)
+    given |= tangents
+    if is_on_cuda(q):
+        from . import _cuda
+
+        return _cuda.attn_jvp_grad(given, options, stream)
+    if stream is not None:
+        raise stream_error()
+    plan = _find_plan("attn_jvp_grad", given, options)
+    maker, (dtype, compute) = plan.maker, plan.dtypes
+    results = [maker.empty(x.shape, dtype) for x in (q, k, v)]
+    sums = [] if sink is None else [sink]
+    sums += [given[name.removeprefix("t")] for name in tangents]
+    results += [maker.empty(x.shape, compute) for x in sums]
+    _run(plan, "attn_jvp_grad", given, options, results, num_threads)
     return tuple(map(maker.finish, results))
 
 

@@ -312,6 +312,19 @@ def attn_jvp(given, options, stream):
     return tuple(results.values())
 
 
+@_on_device_of("q")
+def attn_jvp_grad(given, options, stream):
+    """varlen.attn_jvp_grad on arrays of a CUDA device."""
+    call = _Attention("attn_jvp_grad", given, options, stream)
+    results = {f"d{name}": call.new(*call.shape(name)) for name in ("q", "k", "v")}
+    captures = options[-1].captures if options[-1] else ()
+    varied = [name for name in captures if f"t{name}" in given]
+    for name in (*(["sink"] if "sink" in given else []), *varied):
+        results[f"d{name}"] = call.new(*call.shape(name), is_sum=True)
+    call.compute(results)
+    return tuple(results.values())
+
+
 @_on_device_of("k")
 def append(given, interleaved, stream):
     """varlen.append on arrays of a CUDA device."""

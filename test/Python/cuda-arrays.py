@@ -8,13 +8,14 @@ whose stream is waited for; memory of the caller's library alone; errors."""
 # CHECK: attention: right
 # CHECK: gradients: right
 # CHECK: tangents: right
+# CHECK: second derivatives: right
 # CHECK: slices: right
 # CHECK: pages: right
 # CHECK: append: right
 # CHECK: current stream: right, 0 waits
 # CHECK: allocations: 3 of 3
 # CHECK: wrong cu_seqlens: NaN
-# CHECK: compiled: 7 for the GPU, 2 for the CPU
+# CHECK: compiled: 8 for the GPU, 3 for the CPU
 # CHECK: errors: right
 
 import ctypes
@@ -66,8 +67,11 @@ def text_of(operation):
         operation = "attn"
     if operation == "attn_grad":
         given |= {"dout": q, "out": q, "lse": Description("f32", (HEADS, 0))}
-    if operation == "attn_jvp":
+    if operation.startswith("attn_jvp"):
         given |= {"tq": q, "tk": kv, "tv": kv}
+    if operation == "attn_jvp_grad":
+        lse = Description("f32", (HEADS, 0))
+        given |= {"dtout": q, "out": q, "lse": lse, "tout": q, "tlse": lse}
     options = OPTIONS["window"], None, "bottom_right", None, None
     return _attention.make_source(operation, given, *options, quantised=operation == "attn")
 
@@ -75,6 +79,7 @@ def text_of(operation):
 # What is compiled: the operation, and whether arrays may have strides.
 KINDS = {"forward": ("attn", False), "backward": ("attn_grad", False),
          "tangents": ("attn_jvp", False), "slices": ("attn", True),
+         "second": ("attn_jvp_grad", False),
          "pages": ("pages", False), "append": ("append", True),
          "quantised": ("quantised", False)}  # fmt: skip
 
@@ -209,6 +214,17 @@ def check_standard(packed):
     check_attn("bf16", out, lse, *packed, **OPTIONS)
     check_tangents("bf16", (tout, tlse), moved, *packed, **OPTIONS)
     print("tangents: right")
+    second = varlen.attn_jvp_grad(
+        Array(dout), *arrays[:3], *map(Array, moved), *results, *arrays[3:], **OPTIONS,
+        stream=stream,
+    )  # fmt: skip
+    wanted = varlen.attn_jvp_grad(
+        dout, *packed[:3], *moved, out, lse, tout, tlse, *packed[3:], **OPTIONS
+    )
+    for x, y in zip(second, map(varlen.dtypes.widen, wanted), strict=True):
+        error = np.abs(varlen.dtypes.widen(x.load()) - y).max()
+        assert error <= 0.02 * np.abs(y).max(), error
+    print("second derivatives: right")
     wrong = Array(np.array([0, 29, 9, 30, 30, 37], np.int32))
     raises(ValueError, "cu_seqlens_q[2] = 9 is smaller than cu_seqlens_q[1] = 29", varlen.attn,
            *arrays[:3], wrong, arrays[4], **OPTIONS, stream=stream)  # fmt: skip

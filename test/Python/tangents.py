@@ -1,7 +1,8 @@
 # RUN: %python %s
 
 """varlen.attn_jvp on arrays: the results of varlen.attn, and tangents of which varlen.attn_grad is
-the transpose; operands of every kind, strides, other libraries, and what is refused."""
+the transpose; varlen.attn_jvp_grad, which differences of these are like; operands of every kind,
+strides, and what is refused."""
 
 import functools
 
@@ -51,6 +52,7 @@ def check(element, score=None, missing=(), **options):
         # Without that by the words of dropout.
         forward, backward = dot(cotangents, (tout, tlse)), dot(got[: len(every)], every)
         assert abs(forward - backward) <= 1e-11 * dot(map(abs, cotangents), map(abs, (tout, tlse)))
+        check_second((q, k, v), tangents, (tsink, tcaptures), given, (out, lse, tout, tlse))
     if not {"dropout_p", "chunk", "is_causal"} & options.keys():
         golden = reference.tangents(
             *tangents, q, k, v, cu_q, cu_k, tsink=tsink, tcaptures=every[4 if "sink" in given else 3 :], **given
@@ -58,6 +60,40 @@ def check(element, score=None, missing=(), **options):
         most = {"f64": 1e-12, "f32": 1e-5, "bf16": 3e-2, "f16": 1e-2}[element]
         for x, y in zip((tout, tlse), golden):
             assert np.abs(x.astype("f8") - y).max() <= most * np.abs(y).max()
+
+
+def check_second(values, tangents, more, given, results):
+    """The gradients of a weighted sum of all four results beside its differences, in f64."""
+    tsink, tcaptures = more
+    weights = [normal(rng, "f64", *x.shape) for x in results]
+    moved = [normal(rng, "f64", *x.shape) for x in values]
+    # A sink, and captures that have a tangent, are moved too.
+    sink = given.get("sink")
+    moved_sink = None if sink is None else normal(rng, "f64", *sink.shape)
+    moved_captures = [None if t is None else normal(rng, "f64", *t.shape) for t in tcaptures]
+
+    def loss(step):
+        at = [x + step * m for x, m in zip(values, moved)]
+        others = dict(given)
+        if sink is not None:
+            others["sink"] = sink + step * moved_sink
+        others["captures"] = [
+            x if m is None else x + step * m for x, m in zip(given["captures"], moved_captures)
+        ]
+        got = varlen.attn_jvp(*at, *tangents, cu_q, cu_k, tsink=tsink, tcaptures=tcaptures, **others)
+        return sum(np.vdot(np.where(np.isfinite(x), x, 0), w) for x, w in zip(got, weights))
+
+    dout, dlse, dtout, dtlse = weights
+    gradients = varlen.attn_jvp_grad(
+        dtout, *values, *tangents, *results, cu_q, cu_k, dtlse=dtlse, dout=dout, dlse=dlse,
+        tsink=tsink, tcaptures=tcaptures, **given,
+    )  # fmt: skip
+    every = [*moved, *([] if sink is None else [moved_sink])]
+    every += [m for m in moved_captures if m is not None]
+    step = 1e-5
+    wanted = (loss(step) - loss(-step)) / (2 * step)
+    got = dot(gradients, every)
+    assert abs(got - wanted) <= 1e-7 * dot(map(abs, gradients), map(abs, every)), (got, wanted)
 
 
 for element in NUMPY_TYPES:
@@ -77,6 +113,13 @@ bare = varlen.attn_jvp(q, k, v, tq, tk, tv, cu_q, cu_k, **one)
 full = varlen.attn_jvp(q, k, v, tq, tk, tv, cu_q, cu_k, tcaptures=[zeros], tsink=zeros, **one)
 assert all(np.allclose(x, y, rtol=1e-14, atol=1e-14, equal_nan=True) for x, y in zip(bare, full))
 
+second = [
+    varlen.attn_jvp_grad(bare[0], q, k, v, tq, tk, tv, *bare, cu_q, cu_k, tsink=tsink, **one)
+    for tsink in (None, zeros)
+]
+assert len(second[0]) == 4
+assert all(np.allclose(x, y, rtol=1e-14, atol=1e-14) for x, y in zip(*second))
+
 # Slices go in as they are; threads change no bit.
 wide = [np.repeat(x, 2, axis=1)[:, ::2] for x in (q, k, v, tq, tk, tv)]
 results = varlen.attn_jvp(q, k, v, tq, tk, tv, cu_q, cu_k, num_threads=1)
@@ -87,6 +130,11 @@ for again in (
     assert all(map(np.array_equal, again, results))
 
 # What is wrong is said in words.
+out, lse, tout, tlse = results
+raises(
+    ValueError, "dtout has 3 rows: expected 18, as many as q",
+    lambda: varlen.attn_jvp_grad(out[:3], q, k, v, tq, tk, tv, out, lse, tout, tlse, cu_q, cu_k),
+)  # fmt: skip
 jvp = varlen.attn_jvp
 raises(ValueError, "tk has 3 rows: expected 20, as many as k", jvp, q, k, v, tq, tk[:3], tv, cu_q, cu_k)
 raises(ValueError, "tq: expected an array of rank 3", jvp, q, k, v, tq[0], tk, tv, cu_q, cu_k)
