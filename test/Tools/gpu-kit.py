@@ -71,7 +71,7 @@ import plan
 asked = {experiment.name for experiment in experiments.one_of_each_kind()}
 assert {row["label"] for row in of("experiment")} == asked
 timed = {item.label for item in plan.timed()}
-assert len(plan.checked()) > len(plan.sanitized()) > 2  # Of a GPU.
+assert len(plan.checked()) > len(plan.sanitized()) > 2  # On a GPU.
 assert {x.label for x in (*experiments.EXPERIMENTS, *counters.PROFILED)} <= timed
 assert "predicted" in printed and len(printed) < 11_000
 assert (folder / "results/summary.txt").read_text() in printed
