@@ -353,16 +353,18 @@ def _experiments(arguments):
 def find_attention(scheduled):
     """(heads, kv heads, head_dim, window) of the attention of a module."""
     found = re.search(
-        r"varlen\.attn(_grad|_jvp)? .*?mask = #varlen\.mask<(\w+)(?: = \((-?\d+), (-?\d+)\))?>"
-        r".*?\} : \(([^)]*)\)",
-        scheduled,
-    )  # fmt: skip
-    if not found:
+        r"varlen\.attn(_grad|_jvp)? [^{\n]*\{([^}\n]*)\} : \(([^)]*)\)", scheduled
+    )
+    # A full mask is not printed.
+    attributes = found.group(2) if found else "mask"
+    mask = re.search(r"mask = #varlen\.mask<(\w+)(?: = \((-?\d+), (-?\d+)\))?>", attributes)
+    if not mask and re.search(r"\bmask\b", attributes):
         raise CannotCompile(
             "expected a varlen.attn, varlen.attn_grad or varlen.attn_jvp with a mask that is full, "
             "causal or a window and aligned at the end, got none"
         )
-    derivative, kind, left, right, types = found.groups()
+    derivative, _, types = found.groups()
+    kind, left, right = mask.groups() if mask else ("full", None, None)
     window = {"full": sets.FULL, "causal": sets.CAUSAL}.get(kind) or (int(left), int(right))
     shapes = [re.findall(r"(\d+|\?)x", text) for text in types.split(", ")]
     q, k = shapes[1:3] if derivative == "_grad" else shapes[:2]

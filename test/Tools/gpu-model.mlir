@@ -4,6 +4,8 @@
 // RUN: %python %varlen-src/benchmarks/gpu/model.py kernel %s --lengths=448,1280 | FileCheck %s
 // RUN: not %python %varlen-src/benchmarks/gpu/model.py kernel %s --lengths=448 --queries=1,2 2>&1 | FileCheck %s --check-prefix=COUNTS
 // RUN: not %python %varlen-src/benchmarks/gpu/model.py kernel %s --lengths=4x 2>&1 | FileCheck %s --check-prefix=NUMBER
+// RUN: sed 's/{mask = .*>}/{mask = #varlen.mask<full>}/' %s > %t.mlir
+// RUN: %python %varlen-src/benchmarks/gpu/model.py kernel %t.mlir --lengths=448,1280 | FileCheck %s --check-prefix=FULL
 // RUN: not %python %varlen-src/benchmarks/gpu/model.py kernel %S/gpu-code.test --lengths=1 2>&1 | FileCheck %s --check-prefix=TEXT
 
 // CHECK: attn: {{.*}}warps=12, rows=192, columns=96
@@ -15,6 +17,8 @@
 // CHECK: cycles: simulated 1{{[0-9][0-9][0-9]}} 1{{[0-9][0-9][0-9]}}
 // CHECK: lists {{.*}} us
 // CHECK: predicted {{.*}} us
+
+// FULL: predicted {{.*}} us
 
 // COUNTS: expected as many --queries as --lengths, got 2 and 1
 // NUMBER: expected lengths with commas, got '4x'
