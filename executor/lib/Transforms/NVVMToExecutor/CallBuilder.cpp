@@ -97,9 +97,11 @@ Value CallBuilder::sharedStackSlot(Type element, int64_t count) {
 }
 
 Value CallBuilder::constantWords(ArrayRef<int32_t> words) {
+  // Another module's kernels may have words of the same name.
   std::string name;
-  for (unsigned i = 0; name.empty() || module.lookupSymbol(name); ++i)
-    name = ("varlen_sim.words." + Twine(i)).str();
+  do
+    name = ("varlen_sim.words." + Twine(numWords++)).str();
+  while (module.lookupSymbol(name));
   auto type = LLVM::LLVMArrayType::get(i32, words.size());
   {
     InsertionGuard guard(*this);

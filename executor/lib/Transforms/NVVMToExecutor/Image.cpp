@@ -34,7 +34,7 @@ static bool isDynamic(LLVM::GlobalOp global) {
 }
 
 /// The shared memory that a kernel and the functions it calls name.
-static llvm::SetVector<LLVM::GlobalOp> findShared(Operation *kernelModule,
+static llvm::SetVector<LLVM::GlobalOp> findShared(const SymbolTable &symbols,
                                                   LLVM::LLVMFuncOp kernel) {
   llvm::SetVector<LLVM::GlobalOp> found;
   llvm::SetVector<Operation *> functions;
@@ -42,14 +42,12 @@ static llvm::SetVector<LLVM::GlobalOp> findShared(Operation *kernelModule,
   for (size_t i = 0; i < functions.size(); ++i)
     functions[i]->walk([&](Operation *op) {
       if (auto address = dyn_cast<LLVM::AddressOfOp>(op)) {
-        auto global = SymbolTable::lookupNearestSymbolFrom<LLVM::GlobalOp>(
-            kernelModule, address.getGlobalNameAttr());
+        auto global = symbols.lookup<LLVM::GlobalOp>(address.getGlobalName());
         if (global && isShared(global))
           found.insert(global);
       } else if (auto call = dyn_cast<LLVM::CallOp>(op);
                  call && call.getCalleeAttr()) {
-        if (Operation *callee = SymbolTable::lookupNearestSymbolFrom(
-                kernelModule, call.getCalleeAttr()))
+        if (Operation *callee = symbols.lookup(*call.getCallee()))
           functions.insert(callee);
       }
     });
@@ -62,8 +60,9 @@ executor::layoutSharedMemory(Operation *kernelModule,
   llvm::DenseMap<LLVM::GlobalOp, uint32_t> offsets;
   SmallVector<llvm::SetVector<LLVM::GlobalOp>> used;
   llvm::DenseMap<LLVM::GlobalOp, unsigned> users;
+  SymbolTable symbols(kernelModule);
   for (const HostKernel &kernel : kernels) {
-    used.push_back(findShared(kernelModule, kernel.function));
+    used.push_back(findShared(symbols, kernel.function));
     for (LLVM::GlobalOp global : used.back())
       ++users[global];
   }

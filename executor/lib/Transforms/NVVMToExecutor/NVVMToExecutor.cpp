@@ -227,18 +227,37 @@ LogicalResult ModuleConverter::collect() {
   return success();
 }
 
-/// The host's module may have the same names.
+/// The host's module may have the same names. All are changed by one walk,
+/// where SymbolTable::rename would take one for each.
 void ModuleConverter::renameSymbols() {
   SymbolTable table(kernelModule);
-  auto rename = [&](Operation *op, StringRef name) {
-    (void)table.rename(
-        op, ("varlen_sim." + kernelModule.getName() + "." + name).str());
+  llvm::DenseMap<StringAttr, StringAttr> names;
+  auto rename = [&](Operation *op) {
+    StringAttr name = SymbolTable::getSymbolName(op);
+    auto changed = StringAttr::get(op->getContext(),
+                                   "varlen_sim." + kernelModule.getName() +
+                                       "." + name.getValue());
+    if (table.lookup(changed))
+      return;
+    SymbolTable::setSymbolName(op, changed);
+    names[name] = changed;
   };
   for (LLVM::LLVMFuncOp function : functions)
     if (!function.isExternal())
-      rename(function, function.getSymName());
+      rename(function);
   for (LLVM::GlobalOp global : globals)
-    rename(global, global.getSymName());
+    rename(global);
+  AttrTypeReplacer replacer;
+  replacer.addReplacement(
+      [&](SymbolRefAttr use)
+          -> std::optional<std::pair<Attribute, WalkResult>> {
+        StringAttr changed = names.lookup(use.getRootReference());
+        if (!changed)
+          return std::pair(use, WalkResult::skip());
+        return std::pair(SymbolRefAttr::get(changed, use.getNestedReferences()),
+                         WalkResult::skip());
+      });
+  replacer.recursivelyReplaceElementsIn(kernelModule, /*replaceAttrs=*/true);
 }
 
 LogicalResult ModuleConverter::placeSharedMemory() {
@@ -271,18 +290,22 @@ LogicalResult ModuleConverter::placeSharedMemory() {
 
 /// No kernel may call an undefined function.
 LogicalResult ModuleConverter::checkCalls() {
+  llvm::DenseSet<StringAttr> undefined;
+  for (LLVM::LLVMFuncOp function : functions)
+    if (function.isExternal())
+      undefined.insert(function.getSymNameAttr());
+  if (undefined.empty())
+    return success();
   bool isDefined = true;
-  for (LLVM::LLVMFuncOp function : functions) {
-    if (!function.isExternal())
-      continue;
-    if (auto uses = SymbolTable::getSymbolUses(function, kernelModule))
-      for (SymbolTable::SymbolUse use : *uses) {
-        use.getUser()->emitError()
-            << "the executor does not have the function '"
-            << function.getSymName() << "'";
-        isDefined = false;
-      }
-  }
+  if (auto uses = SymbolTable::getSymbolUses(&kernelModule.getBodyRegion()))
+    for (SymbolTable::SymbolUse use : *uses) {
+      StringAttr name = use.getSymbolRef().getRootReference();
+      if (!undefined.contains(name))
+        continue;
+      use.getUser()->emitError() << "the executor does not have the function '"
+                                 << name.getValue() << "'";
+      isDefined = false;
+    }
   return success(isDefined);
 }
 

@@ -108,6 +108,7 @@ private:
   DataLayout layout;
   Operation *op = nullptr;
   std::vector<std::string> sites;
+  unsigned numWords = 0;
   std::string refusal;
   llvm::StringMap<LLVM::LLVMFuncOp> functions;
   llvm::DenseMap<std::tuple<Operation *, Type, int64_t>, Value> sharedSlots;
