@@ -113,16 +113,18 @@ static constexpr GPURow dkTableF32[] = {
 };
 
 // Gradients of tangents have four tiles of scores beside their sums, and the
-// rows of four operands in shared memory.
+// rows of four operands in shared memory. The smaller blocks are for scores
+// that look up or read which keys are visible, at whatever bounds.
 static constexpr GPURow tangentDqTable[] = {
-    {64, 2, {4, 64, 32, 2, 2}},
+    {64, 1, {4, 64, 32, 2, 2}},
+    {64, 2, {4, 64, 16, 2, 2}},
     {128, 2, {8, 128, 16, 2, 1}},
     {128, 2, {4, 64, 16, 2, 1}},
 };
 static constexpr GPURow tangentDqTableF32[] = {{48, 2, {4, 64, 16, 2, 1}}};
 static constexpr GPURow tangentDkTable[] = {
-    {64, 2, {4, 32, 64, 2, 2}},
-    {128, 2, {8, 16, 128, 2, 1}},
+    {64, 1, {4, 32, 64, 2, 2}},   {64, 2, {4, 16, 64, 2, 2}},
+    {128, 1, {8, 16, 128, 2, 1}}, {128, 2, apart({8, 16, 128, 2, 1})},
     {128, 2, {4, 16, 64, 2, 1}},
 };
 static constexpr GPURow tangentDkTableF32[] = {{48, 2, {4, 16, 64, 2, 1}}};
@@ -148,13 +150,15 @@ static constexpr GPURow tangentTableWgmma[] = {
     {128, 2, {4, 64, 16, 2, 2}},
 };
 static constexpr GPURow tangentDqTableWgmma[] = {
-    {64, 2, {4, 64, 48, 2, 2}},
-    {128, 2, {8, 128, 32, 2, 1}},
+    {64, 1, {4, 64, 64, 2, 2}},
+    {64, 2, {4, 64, 32, 2, 2}},
+    {128, 1, {8, 128, 48, 2, 1}},
+    {128, 2, {8, 128, 16, 2, 1}},
 };
 static constexpr GPURow tangentDkTableWgmma[] = {
-    {64, 0, {4, 32, 64, 2, 2}},
-    {64, 2, {8, 32, 128, 2, 1}},
-    {128, 0, {8, 16, 128, 2, 1}},
+    {64, 1, {4, 32, 64, 2, 2}},
+    {64, 2, {4, 16, 64, 2, 2}},
+    {128, 1, {8, 16, 128, 2, 1}},
     {128, 2, apart({8, 16, 128, 2, 1})},
 };
 static constexpr GPURow attnTableQuantisedWgmma[] = {

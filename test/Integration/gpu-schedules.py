@@ -72,6 +72,20 @@ func.func @f(%q: !q, %k: !k, %v: !v, %tq: !q, %tk: !k, %tv: !v, %cu: !cu, %sink:
 }}
 """
 
+SECOND = """
+!q = memref<?x{heads}x{d}x{type}>
+!k = memref<?x4x{d}x{type}>
+!lse = memref<{heads}x?xf32>
+!sink = memref<{heads}xf32>
+!cu = memref<?xi32>
+func.func @f(%q: !q, %k: !k, %lse: !lse, %cu: !cu, %sink: !sink, %dq: !q, %dk: !k, %dv: !k, %dsink: !sink) {{
+  varlen.attn_jvp_grad %q, %q, %k, %k, %q, %k, %k, %q, %lse, %q, %lse, %cu, %cu dtlse(%lse) dout(%q) dlse(%lse) seqused_k(%cu)
+      sink(%sink) tsink(%sink) outs(%dq, %dk, %dv, %dsink) {{mask = #varlen.mask<{mask}>}}
+      : (!q, !q, !k, !k, !q, !k, !k, !q, !lse, !q, !lse, !cu, !cu, !lse, !q, !lse, !cu, !sink, !sink, !q, !k, !k, !sink) -> ()
+  return
+}}
+"""
+
 PAGED = """
 !q = tensor<?x{heads}x{d}x{type}>
 !k = tensor<?x{page}x4x{d}x{type}>
@@ -135,10 +149,23 @@ TANGENT_CASES = [
     )
 ]  # fmt: skip
 
+SECOND_CASES = [
+    (SECOND, *case) for case in (
+        *itertools.product(
+            ("bf16",), ("sm_80", "sm_90a"), (64, 128), ("window = (512, 64)", "causal", "full")
+        ),
+        *itertools.product(("bf16",), ("sm_86",), (64, 128), ("window = (512, 64)",)),
+        *itertools.product(("f32",), ("sm_80",), (32,), ("window = (512, 64)",)),
+    )
+]  # fmt: skip
+
 # Whose machine code is counted: the rows of the tables that a user's kernels have most.
 COUNTED = {"sm_80": "mma", "sm_90a": "wgmma"}
 
-KINDS = {FORWARD: "forward", GRADIENTS: "gradients", TANGENTS: "tangents"}
+KINDS = {
+    FORWARD: "forward", GRADIENTS: "gradients", TANGENTS: "tangents",
+    SECOND: "second derivatives",
+}  # fmt: skip
 
 
 def sample(cases):
@@ -246,7 +273,7 @@ def compare(name, expected, got, has_counts):
 def format_table(version, found):
     """The table as JSON, a line to each loop, so that differences are read line by line."""
     text = json.dumps({"ptxas": version, "kernels": found})
-    return re.sub(r' ?(\{"instructions"|"(?:forward|gradients|tangents) )', r"\n  \1", text) + "\n"
+    return re.sub(r' ?(\{"instructions"|"(?:forward|gradients|tangents|second derivatives) )', r"\n  \1", text) + "\n"
 
 
 def main():
@@ -271,7 +298,7 @@ def main():
         print(f"instructions are not counted: expected ptxas {table['ptxas']}, got {version}")
         has_nvdisasm = False
     cases = [(text, *case) for text in (FORWARD, GRADIENTS) for case in CASES]
-    cases += TANGENT_CASES + PAGED_CASES + QUANTISED_CASES
+    cases += TANGENT_CASES + SECOND_CASES + PAGED_CASES + QUANTISED_CASES
     if arguments.sample:
         cases = sample(cases)
     found, failed = {}, 0

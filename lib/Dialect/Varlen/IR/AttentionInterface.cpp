@@ -155,7 +155,7 @@ GPUTileNeeds AttentionOpInterface::getGPUTileNeeds(GPUTileOwner owner) {
     bounds = 2;
   // Beside tangents one bound, and what a score computes, leave enough; what is
   // looked up, and what says which keys are visible, does not.
-  if (isTangent() && !isGradient()) {
+  if (isTangent()) {
     bool reads = score && (!score->getOps<LookupOp>().empty() ||
                            countVisibleKinds(score) > 0);
     bounds = reads ? 2 : ofMask / 2;

@@ -19,21 +19,21 @@ using namespace mlir::varlen;
 // Score tiles
 //===----------------------------------------------------------------------===//
 
-OnlineAttnJVPGradBuilder::Products
-OnlineAttnJVPGradBuilder::multiply(const QueryRows &queries,
-                                   const KeyRows &keys, const Products &inits) {
-  Products made;
-  made.ts = products(queries.tq, keys.k, inits.ts);
-  if (needsScoreGradients()) {
-    made.tdp = products(queries.dtout, keys.tv, inits.tdp);
-    if (queries.dout)
-      made.tdp = addProducts(queries.dout, keys.v, made.tdp);
-  }
-  made.s = products(queries.q, keys.k, inits.s);
-  made.ts = addProducts(queries.q, keys.tk, made.ts);
-  if (needsScoreGradients())
-    made.dp = products(queries.dtout, keys.v, inits.dp);
-  return made;
+void OnlineAttnJVPGradBuilder::multiplyForScores(const QueryRows &queries,
+                                                 const KeyRows &keys,
+                                                 Products &tiles) {
+  tiles.s = products(queries.q, keys.k, tiles.s);
+  tiles.ts = products(queries.tq, keys.k, tiles.ts);
+  tiles.ts = addProducts(queries.q, keys.tk, tiles.ts);
+}
+
+void OnlineAttnJVPGradBuilder::multiplyForCotangents(const QueryRows &queries,
+                                                     const KeyRows &keys,
+                                                     Products &tiles) {
+  tiles.dp = products(queries.dtout, keys.v, tiles.dp);
+  tiles.tdp = products(queries.dtout, keys.tv, tiles.tdp);
+  if (queries.dout)
+    tiles.tdp = addProducts(queries.dout, keys.v, tiles.tdp);
 }
 
 SmallVector<OnlineAttnJVPGradBuilder::Weight>
@@ -123,32 +123,42 @@ SmallVector<Value> OnlineAttnJVPGradBuilder::pullBackTangents(
       });
 }
 
-OnlineAttnJVPGradBuilder::Weights
-OnlineAttnJVPGradBuilder::emitWeights(const Products &products, bool hides,
-                                      MutableArrayRef<Value> dcaptures,
-                                      const Weights &places) {
-  Block *region = step.getScoreBody();
-  bool isPulledBack = changesScores(region) || getVisible(region);
-  SmallVector<Weight> needed = getNeededWeights();
-  auto isNeeded = [&](Weight weight) {
-    return llvm::is_contained(needed, weight);
-  };
-  Value factors = emitFactors(products.s);
+OnlineAttnJVPGradBuilder::Recomputed
+OnlineAttnJVPGradBuilder::recompute(const Products &products, bool hides,
+                                    const Weights &places) {
+  Recomputed tiles;
+  tiles.factors = emitFactors(products.s);
   // p is where it is a weight, or where the last of them will be, which it is
   // read for.
-  bool isWeight = isNeeded(P) && !factors;
-  Value p =
+  SmallVector<Weight> needed = getNeededWeights();
+  bool isWeight = llvm::is_contained(needed, P) && !tiles.factors;
+  tiles.p =
       probabilities(products.s, hides, places[isWeight ? P : needed.back()]);
+  tiles.ts = emitScoreTangents(products);
+  return tiles;
+}
+
+void OnlineAttnJVPGradBuilder::emitWeights(ArrayRef<Weight> wanted,
+                                           const Products &products,
+                                           const Recomputed &tiles, bool hides,
+                                           MutableArrayRef<Value> dcaptures,
+                                           const Weights &places,
+                                           Weights &weights) {
+  Block *region = step.getScoreBody();
+  bool isPulledBack = changesScores(region) || getVisible(region);
+  auto isWanted = [&](Weight weight) {
+    return llvm::is_contained(wanted, weight);
+  };
 
   // Bodies name what they read; the rest of the inputs is dropped.
   enum { Own, OfScores, Tlse, Dp, Delta, Tdp, Tdelta };
-  SmallVector<Value> inputs = {p, emitScoreTangents(products), step.getTlse()};
-  if (needsScoreGradients())
+  SmallVector<Value> inputs = {tiles.p, tiles.ts, step.getTlse()};
+  if (products.dp)
     inputs.append(
         {products.dp, step.getDelta(), products.tdp, step.getTdelta()});
   size_t numberOfFactor = inputs.size();
-  if (factors)
-    inputs.push_back(factors);
+  if (tiles.factors)
+    inputs.push_back(tiles.factors);
   double scale = step.getScale().convertToDouble();
   auto times = [](ImplicitLocOpBuilder &b, Value x, Value y) -> Value {
     return arith::MulFOp::create(b, x, y);
@@ -159,7 +169,7 @@ OnlineAttnJVPGradBuilder::emitWeights(const Products &products, bool hides,
   // A factor multiplies probabilities behind the softmax: it is in their
   // cotangents, but not in delta.
   auto timesFactor = [&](ImplicitLocOpBuilder &b, ValueRange args, Value x) {
-    return factors ? times(b, x, args[numberOfFactor]) : x;
+    return tiles.factors ? times(b, x, args[numberOfFactor]) : x;
   };
   // ts - tlse
   auto change = [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
@@ -180,20 +190,20 @@ OnlineAttnJVPGradBuilder::emitWeights(const Products &products, bool hides,
     return hides ? hide(step, tile, 0.0, place) : tile;
   };
 
-  Weights weights;
-  if (isNeeded(Tp))
+  if (isWanted(Tp))
     weights[Tp] =
         make(places[Tp], [&](ImplicitLocOpBuilder &b, ValueRange args) {
           return timesFactor(b, args, times(b, args[Own], change(b, args)));
         });
-  if (isNeeded(P))
-    weights[P] = isWeight ? p
-                          : make(places[P],
-                                 [&](ImplicitLocOpBuilder &b, ValueRange args) {
-                                   return timesFactor(b, args, args[Own]);
-                                 });
-  if (!needsScoreGradients())
-    return weights;
+  if (isWanted(P))
+    weights[P] =
+        !tiles.factors
+            ? tiles.p
+            : make(places[P], [&](ImplicitLocOpBuilder &b, ValueRange args) {
+                return timesFactor(b, args, args[Own]);
+              });
+  if (!isWanted(Tds))
+    return;
   auto bodyOfDs = [&](ImplicitLocOpBuilder &b, ValueRange args) {
     return times(b, args[Own], excess(b, args));
   };
@@ -206,7 +216,7 @@ OnlineAttnJVPGradBuilder::emitWeights(const Products &products, bool hides,
   if (!isPulledBack) {
     weights[Ds] = make(places[Ds], bodyOfDs);
     weights[Tds] = make(places[Tds], bodyOfTds);
-    return weights;
+    return;
   }
   auto cotangents = [&](Body body) {
     return elementwise(inputs, empty(products.s, compute), body);
@@ -227,7 +237,6 @@ OnlineAttnJVPGradBuilder::emitWeights(const Products &products, bool hides,
   keep(Tds, pullBackTangents(products, ds, tds, region->getArgument(Score),
                              initOf(Tds))
                 .front());
-  return weights;
 }
 
 //===----------------------------------------------------------------------===//
@@ -235,32 +244,55 @@ OnlineAttnJVPGradBuilder::emitWeights(const Products &products, bool hides,
 //===----------------------------------------------------------------------===//
 
 SmallVector<Value> OnlineAttnJVPGradBuilder::emit() {
-  auto emptyTile = [&] { return emptyScores(step.getQ(), step.getK()); };
-  Products products =
-      multiply({step.getQ(), step.getTq(), step.getDtout(), step.getDout()},
-               {step.getK(), step.getTk(), step.getV(), step.getTv()},
-               {emptyTile(), emptyTile(), emptyTile(), emptyTile()});
+  QueryRows queries = {step.getQ(), step.getTq(), step.getDtout(),
+                       step.getDout()};
+  KeyRows keys = {step.getK(), step.getTk(), step.getV(), step.getTv()};
+  Products products;
+  for (Value *tile : {&products.s, &products.ts})
+    *tile = emptyScores(step.getQ(), step.getK());
+  multiplyForScores(queries, keys, products);
+  Recomputed tiles = recompute(products, /*hides=*/true, /*places=*/{});
   SmallVector<Value> dcaptures(step.getDcaptures());
-  Weights weights =
-      emitWeights(products, /*hides=*/true, dcaptures, /*places=*/{});
-  for (Weight weight : getNeededWeights())
-    weights[weight] = round(weights[weight], getFactorOf(weight));
-
+  Weights weights;
+  auto make = [&](ArrayRef<Weight> wanted) {
+    emitWeights(wanted, products, tiles, /*hides=*/true, dcaptures,
+                /*places=*/{}, weights);
+    for (Weight weight : wanted)
+      weights[weight] = round(weights[weight], getFactorOf(weight));
+  };
   // The queries are the reduction of dk and dv, the keys that of dq.
   SmallVector<unsigned> keysFirst = {0, 2}, queriesFirst = {2, 0};
   if (!kq)
     std::swap(keysFirst, queriesFirst);
   auto add = [&](Value sum, Weight weight, Value rows,
                  ArrayRef<unsigned> dims) {
-    return sum && rows ? contract(weights[weight], rows, sum, dims, {2, 1})
-                       : sum;
+    return contract(weights[weight], rows, sum, dims, {2, 1});
   };
-  Value dv = add(step.getDv(), Tp, step.getDtout(), keysFirst);
-  dv = add(dv, P, step.getDout(), keysFirst);
-  Value dk = add(step.getDk(), Tds, step.getQ(), keysFirst);
-  dk = add(dk, Ds, step.getTq(), keysFirst);
-  Value dq = add(step.getDq(), Tds, step.getK(), queriesFirst);
-  dq = add(dq, Ds, step.getTk(), queriesFirst);
+
+  // dv first: what takes its weights to registers need not be there beside the
+  // products for cotangents.
+  Value dv = step.getDv(), dk = step.getDk(), dq = step.getDq();
+  SmallVector<Weight> needed = getNeededWeights();
+  make(ArrayRef(needed).take_while(
+      [](Weight weight) { return weight == Tp || weight == P; }));
+  if (dv)
+    dv = add(dv, Tp, step.getDtout(), keysFirst);
+  if (dv && step.getDout())
+    dv = add(dv, P, step.getDout(), keysFirst);
+  if (!needsScoreGradients())
+    return getResults(dq, dk, dv, dcaptures);
+  for (Value *tile : {&products.dp, &products.tdp})
+    *tile = emptyScores(step.getQ(), step.getK());
+  multiplyForCotangents(queries, keys, products);
+  make({Ds, Tds});
+  if (dk) {
+    dk = add(dk, Tds, step.getQ(), keysFirst);
+    dk = add(dk, Ds, step.getTq(), keysFirst);
+  }
+  if (dq) {
+    dq = add(dq, Tds, step.getK(), queriesFirst);
+    dq = add(dq, Ds, step.getTk(), queriesFirst);
+  }
   return getResults(dq, dk, dv, dcaptures);
 }
 
@@ -282,12 +314,15 @@ Values OnlineAttnJVPGradBuilder::emitRegisterBlock(
       return number < tiles.size() ? panel.sliceColumns(tiles[number], own)
                                    : Value();
     };
-    Products made =
-        multiply({ofQueries(step.getQ()), ofQueries(step.getTq()),
-                  ofQueries(step.getDtout()), ofQueries(step.getDout())},
-                 {ofKeys(step.getK()), ofKeys(step.getTk()),
-                  ofKeys(step.getV()), ofKeys(step.getTv())},
-                 {place(0), place(1), place(2), place(3)});
+    QueryRows queryRows = {ofQueries(step.getQ()), ofQueries(step.getTq()),
+                           ofQueries(step.getDtout()),
+                           ofQueries(step.getDout())};
+    KeyRows keyRows = {ofKeys(step.getK()), ofKeys(step.getTk()),
+                       ofKeys(step.getV()), ofKeys(step.getTv())};
+    Products made = {place(0), place(1), place(2), place(3)};
+    multiplyForScores(queryRows, keyRows, made);
+    if (needsScoreGradients())
+      multiplyForCotangents(queryRows, keyRows, made);
     Values next, parts = {made.s, made.ts, made.dp, made.tdp};
     for (auto [part, tile] : llvm::zip(parts, tiles))
       next.push_back(panel.insertColumns(part, tile, own));
@@ -312,8 +347,10 @@ Values OnlineAttnJVPGradBuilder::emitRegisterBlock(
     ValueRange sums = state.drop_front(weights.size());
     for (Value sum : sums)
       dcaptures.push_back(panel.sliceColumns(sum, group));
-    Weights made =
-        of.emitWeights(products, hides, dcaptures, toWeights(places));
+    Weights made, placeOf = toWeights(places);
+    of.emitWeights(getNeededWeights(), products,
+                   of.recompute(products, hides, placeOf), hides, dcaptures,
+                   placeOf, made);
     Values next;
     for (auto [tile, weight] : llvm::zip_equal(weights, getNeededWeights()))
       next.push_back(insertRegisterBlock(panel, made[weight], tile));

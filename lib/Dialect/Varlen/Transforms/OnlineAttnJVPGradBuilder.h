@@ -56,13 +56,26 @@ private:
   Value getFactorOf(Weight weight) {
     return weight == Tp || weight == P ? step.getDtout() : step.getQ();
   }
-  Products multiply(const QueryRows &queries, const KeyRows &keys,
-                    const Products &inits);
-  /// The weights, before they are rounded, in `places` where there are any, 0
-  /// where a key is hidden, if `hides`; adds the gradients of captures to
-  /// `dcaptures`.
-  Weights emitWeights(const Products &products, bool hides,
-                      MutableArrayRef<Value> dcaptures, const Weights &places);
+  /// Adds products to s and ts, and to dp and tdp, of which the first of a tile
+  /// replaces what it has.
+  void multiplyForScores(const QueryRows &queries, const KeyRows &keys,
+                         Products &tiles);
+  void multiplyForCotangents(const QueryRows &queries, const KeyRows &keys,
+                             Products &tiles);
+  /// What weights are made of beside products: p, 0 where a key is hidden if it
+  /// `hides`, the tangents of scores, and factors, which may be null.
+  struct Recomputed {
+    Value p, ts, factors;
+  };
+  Recomputed recompute(const Products &products, bool hides,
+                       const Weights &places);
+  /// Sets the weights that are wanted, before they are rounded, in `places`
+  /// where there are any, 0 where a key is hidden, if `hides`; with ds and tds,
+  /// which come together, adds the gradients of captures to `dcaptures`.
+  void emitWeights(ArrayRef<Weight> wanted, const Products &products,
+                   const Recomputed &tiles, bool hides,
+                   MutableArrayRef<Value> dcaptures, const Weights &places,
+                   Weights &weights);
   /// The factor of probabilities of the score region as a tile; null without
   /// one.
   Value emitFactors(Value products);
