@@ -33,7 +33,8 @@ class Experiment:
     predicted: float
     adopt_at: float
     why: str
-    # Or "without_fill", "of_views", "copied", "paged", "tangents", "quantised", or a layout of plans.
+    # Or "without_fill", "of_views", "copied", "paged", "tangents", "second derivatives", "quantised",
+    # or a layout of plans.
     sides: str = "schedules"
     # Of "ghosts": how many entries cu_seqlens has on either side, by empty sequences at its end.
     entries: tuple = ()
@@ -161,6 +162,12 @@ EXPERIMENTS = [
     Experiment("d128 with tangents", "pr164502 bf16 d128 full", (), 3.02, 3.2,
                "624 us by the model beside 207: blocks of 48 keys, in products that shared memory bounds, and no lag",
                "tangents"),
+    Experiment("d64 second derivatives", "pr164502 bf16 d64 full", (), 6.26, 7.5,
+               "868 us by the model beside 139: 15 products in place of two, 367 us of the kernel of dq and 480 of "
+               "that of dk and dv; adopted: docs/derivatives.md has the figure", "second derivatives"),
+    Experiment("d128 second derivatives", "pr164502 bf16 d128 full", (), 9.54, 11.0,
+               "1970 us by the model beside 207: blocks of 48 keys and of 16 queries, in products that shared "
+               "memory bounds", "second derivatives"),
     Experiment("decoding d64, keys of i8", "decode bf16 d64 full", (), 0.85, 0.95,
                "0.53 of the bytes with the scales of rows, but through registers: 8 chunks of a thread are in "
                "flight, and none while it computes; adopted: docs/quantised-keys.md has the figure; above, "
@@ -204,6 +211,8 @@ def _pair_of(experiment):
         return views, item
     if experiment.sides == "tangents":
         return item, dataclasses.replace(item, tangents=True)
+    if experiment.sides == "second derivatives":
+        return item, dataclasses.replace(item, gradients=True, tangents=True)
     if rehearsal.FOLDER or not experiment.tiles:
         # The executor's GPU has tiles of another kind.
         return item, item

@@ -65,7 +65,7 @@ _FIELDS = {
 }  # fmt: skip
 
 
-def _tiles(text, owns_keys=False, has_tangents=False):
+def _tiles(text, has_tangents, owns_keys=False):
     """Tiles of `<warps = ..., ...>`; of a kernel that owns keys, these are the rows."""
     fields = dict(re.findall(r"(\w+) = (\d+)", text))
     found = {_FIELDS[name]: int(value) for name, value in fields.items() if name in _FIELDS}
@@ -77,14 +77,17 @@ def _tiles(text, owns_keys=False, has_tangents=False):
 def find_tiles(scheduled):
     """Tiles by the kernel's suffix, of a module in which varlen-assign-schedule has run."""
     result = {}
+    has_tangents = re.search(r"varlen\.attn_jvp(_grad)? ", scheduled) is not None
     if found := re.search(r"#varlen\.gpu_schedule<([^>]*)>", scheduled):
-        result["attn"] = _tiles(found[1], has_tangents="varlen.attn_jvp " in scheduled)
+        result["attn"] = _tiles(found[1], has_tangents)
     if found := re.search(r"#varlen\.gpu_grad_schedule<(.*?>)>", scheduled):
         parts = dict(re.findall(r"(dq|dk|dv) = <([^>]*)>", found[1]))
-        result["dq"] = _tiles(parts["dq"])
+        result["dq"] = _tiles(parts["dq"], has_tangents)
         names = ("dk", "dv") if "dv" in parts else ("dkv",)
         for name in names:
-            result[name] = _tiles(parts["dv" if name == "dv" else "dk"], owns_keys=True)
+            result[name] = _tiles(
+                parts["dv" if name == "dv" else "dk"], has_tangents, owns_keys=True
+            )
     return result
 
 
@@ -353,21 +356,21 @@ def _experiments(arguments):
 def find_attention(scheduled):
     """(heads, kv heads, head_dim, window) of the attention of a module."""
     found = re.search(
-        r"varlen\.attn(_grad|_jvp)? [^{\n]*\{([^}\n]*)\} : \(([^)]*)\)", scheduled
+        r"varlen\.attn(_grad|_jvp_grad|_jvp)? [^{\n]*\{([^}\n]*)\} : \(([^)]*)\)", scheduled
     )
     # A full mask is not printed.
     attributes = found.group(2) if found else "mask"
     mask = re.search(r"mask = #varlen\.mask<(\w+)(?: = \((-?\d+), (-?\d+)\))?>", attributes)
     if not mask and re.search(r"\bmask\b", attributes):
         raise CannotCompile(
-            "expected a varlen.attn, varlen.attn_grad or varlen.attn_jvp with a mask that is full, "
-            "causal or a window and aligned at the end, got none"
+            "expected a varlen.attn, varlen.attn_grad, varlen.attn_jvp or varlen.attn_jvp_grad with "
+            "a mask that is full, causal or a window and aligned at the end, got none"
         )
     derivative, _, types = found.groups()
     kind, left, right = mask.groups() if mask else ("full", None, None)
     window = {"full": sets.FULL, "causal": sets.CAUSAL}.get(kind) or (int(left), int(right))
     shapes = [re.findall(r"(\d+|\?)x", text) for text in types.split(", ")]
-    q, k = shapes[1:3] if derivative == "_grad" else shapes[:2]
+    q, k = shapes[1:3] if (derivative or "").endswith("_grad") else shapes[:2]
     return int(q[1]), int(k[1]), int(q[2]), window
 
 

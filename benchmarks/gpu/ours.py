@@ -137,7 +137,7 @@ def _gradients(launcher, inputs, forward, shared, captures):
     return calls, results
 
 
-def _tangents(launcher, inputs, shared, results):
+def _tangents(launcher, inputs, results, shared):
     """The same for (q, k, v) along a direction, whose values go where the forward's were."""
     calls = []
     for x, of_values in zip(inputs, results):
@@ -146,6 +146,19 @@ def _tangents(launcher, inputs, shared, results):
         operands = *x, *moved, shared.cu_q, shared.cu_k
         calls.append(Call(launcher, (*operands, *of_values, *of_tangents)))
     return calls, results
+
+
+def _second(launcher, inputs, forward, shared):
+    """Calls for (q, k, v) and what the forward has made of them, with directions, tangents of
+    results and cotangents of these that are random numbers. What is compared with the forward's
+    results stays these: nothing else has made such gradients."""
+    calls = []
+    for x, of_values in zip(inputs, forward):
+        dout, tout, tlse = map(torch.randn_like, (of_values[0], *of_values))
+        moved, gradients = map(torch.randn_like, x), tuple(map(torch.empty_like, x))
+        operands = dout, *x, *moved, *of_values, tout, tlse, shared.cu_q, shared.cu_k
+        calls.append(Call(launcher, (*operands, *gradients)))
+    return calls, forward
 
 
 def prepare(compiler, item, shared):
@@ -157,8 +170,8 @@ def prepare(compiler, item, shared):
         * config.head_dim
         * (2 * batch.tokens_q * batch.heads + 2 * batch.tokens_k * batch.kv_heads)
     )
-    if item.gradients or item.tangents:  # q, dout, out and dq; k, v, dk and dv
-        one *= 2
+    # q, dout, out and dq; k, v, dk and dv; the same of tangents.
+    one *= 1 + item.gradients + item.tangents
     inputs, captures = make_inputs(config, timing.sets_for(one)), make_captures(item)
     if item.strided:
         inputs = [packed_views(*x) for x in inputs]
@@ -167,10 +180,12 @@ def prepare(compiler, item, shared):
     if item.gradients:
         for call in calls:
             call()
+    if item.gradients and not item.tangents:
         inputs = [(torch.randn_like(out), *x) for x, (out, _) in zip(inputs, results)]
         calls, results = _gradients(launcher, inputs, results, shared, captures)
     if item.tangents:
-        calls, results = _tangents(launcher, inputs, shared, results)
+        derive = _second if item.gradients else _tangents
+        calls, results = derive(launcher, inputs, results, shared)
     for call in calls:
         call()
         call.check()
