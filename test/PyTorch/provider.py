@@ -89,6 +89,8 @@ for wrong in (5, torch.device("cpu")):
     fails(TypeError, "devices: expected some of cpu, cuda, got", lambda: varlen.torch.install(wrong))
 
 # Results, gradients and windows.
+into = getattr(torch.ops.aten, "_flash_attention_forward_no_dropout_inplace", None)
+PACKED = *(x.detach() for x in (q, k, v)), cu, cu, 9, 9
 for window in ((-1, 0), (1, 3), (0, -1)):
     out, lse = call(window_size=window, scale=0.2, return_aux=LSE)
     reference = attention(q, k, v, cu.tolist(), cu.tolist(), window, 0.2)
@@ -102,6 +104,25 @@ for window in ((-1, 0), (1, 3), (0, -1)):
         buffer = torch.full((13, 8, 16), math.nan)[:, ::2]
         result = varlen_attn_out(buffer, q, k, v, cu, cu, 9, 9, window_size=window, scale=0.2)
         assert result is buffer and torch.equal(result, out)
+        # The operator of FlashAttention that a program without autograd may call by its name.
+        if into:
+            buffer = torch.full_like(out, math.nan)
+            sides = dict(zip(("window_size_left", "window_size_right"), window))
+            into_lse = into(buffer, *PACKED, 0.0, False, False, scale=0.2, **sides)
+            assert torch.equal(buffer, out) and torch.equal(into_lse, lse)
+
+if into:
+    buffer = torch.empty(13, 4, 16)
+    refusals = [
+        ("no dropout_p", (0.1, False, False), {}), ("no return_debug_mask", (0.0, False, True), {}),
+        ("no alibi_slopes", (0.0, False, False), {"alibi_slopes": torch.ones(4)}),
+    ]  # fmt: skip
+    for message, flags, options in refusals:
+        fails(NotImplementedError, f"VARLEN has {message}", lambda: into(buffer, *PACKED, *flags, **options))
+    fails(
+        NotImplementedError, "expected sequences packed by cum_seq_q",
+        lambda: into(buffer, *PACKED[:3], None, None, 9, 9, 0.0, False, False),
+    )  # fmt: skip
 
 # A third derivative is an error, also where inputs are named.
 (dq,) = torch.autograd.grad(call().square().sum(), q, create_graph=True)

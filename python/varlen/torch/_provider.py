@@ -15,6 +15,8 @@ from . import _ops
 from ._functions import read_pages, read_scale, read_window
 
 _NAME = "VARLEN"
+# FlashAttention's operator of PyTorch that writes to `out`, which newer versions have.
+_INTO = "_flash_attention_forward_no_dropout_inplace"
 # Dispatch keys of types of devices.
 _KEYS = {"cpu": "CPU", "cuda": "CUDA"}
 
@@ -55,9 +57,13 @@ class _Handle:
                 self._library.impl(name, kernel, _KEYS[device])
             if fake:
                 self._changes.append(_Fake(op, fake, devices))
+        self._aten = Library("aten", "IMPL")
+        if hasattr(torch.ops.aten, _INTO):
+            for device in devices:
+                self._aten.impl(_INTO, _flash_attention_forward_into, _KEYS[device])
 
     def remove(self):
-        self._library = None
+        self._library = self._aten = None
         for change in reversed(self._changes):
             change.remove()
         self._changes = []
@@ -180,6 +186,30 @@ def _varlen_attn_backward(
         grad_out, None, query, key, value, out, lse, cu_seq_q, cu_seq_k, None, None,
         *read_window(is_causal, window_size), scale,
     )[:3]  # fmt: skip
+
+
+def _flash_attention_forward_into(
+    out, query, key, value, cum_seq_q, cum_seq_k, max_q, max_k, dropout_p, is_causal,
+    return_debug_mask, *, scale=None, window_size_left=None, window_size_right=None,
+    seqused_k=None, alibi_slopes=None, block_table=None, num_splits=None,
+):  # fmt: skip
+    """What PyTorch's own _varlen_attn_out calls, and programs that have no autograd."""
+    refused = {
+        "dropout_p": dropout_p, "return_debug_mask": return_debug_mask,
+        "alibi_slopes": alibi_slopes is not None,
+    }  # fmt: skip
+    for name, is_given in refused.items():
+        if is_given:
+            raise NotImplementedError(f"aten::{_INTO}: VARLEN has no {name}")
+    if cum_seq_q is None:
+        raise NotImplementedError(
+            f"aten::{_INTO}: expected sequences packed by cum_seq_q for VARLEN, got None"
+        )
+    sides = [-1 if side is None else side for side in (window_size_left, window_size_right)]
+    return _varlen_attn_out(
+        out, query, key, value, cum_seq_q, cum_seq_k, max_q, max_k, is_causal, scale, sides,
+        seqused_k=seqused_k, block_table=block_table, num_splits=num_splits,
+    )  # fmt: skip
 
 
 def _rng_state(query):
