@@ -71,6 +71,9 @@ def has(*tools):
 features = config.available_features
 if os.environ.get("VARLEN_LONG", "0") not in ("", "0"):
     features.add("long")
+# How often kernels run in the executor: with each order of warps and each timing of copies, and for
+# a release with three seeds each.
+environment["VARLEN_EXECUTOR_RUNS"] = "27" if "long" in features else "9"
 # For tests of what surrounds compiled code, or of what is computed whatever LLVM makes of it. Code
 # as users get it, its numbers and bits, is that of conformance.py, determinism.py and others of
 # Integration, and with `make check-all` of all tests.

@@ -4,6 +4,7 @@
 of warps and timing of copies and without bank conflicts, and bitwise the same for a sequence alone
 as in a batch, gradients of captures included."""
 
+import os
 import sys
 
 import numpy as np
@@ -13,7 +14,7 @@ from varlen import dtypes, reference, scores, tolerance
 DEVICE = sys.argv[1]
 # On the second chip in check: masks, captures, and types and sizes with kernels of their own.
 SOME = "--some" in sys.argv
-RUNS = 9
+RUNS = int(os.environ.get("VARLEN_EXECUTOR_RUNS", "27"))
 NAMES = ("dq", "dk", "dv", "dsink")
 # (queries, keys) of sequences: whole tiles and parts of them, more blocks than a ring
 # holds, longer queries, longer keys, no rows, no key, one query.

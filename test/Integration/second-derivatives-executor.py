@@ -3,6 +3,7 @@
 """Gradients of tangents by GPU kernels in the executor: right, without a hazard with each order of
 warps and timing of copies and without bank conflicts, and bitwise the same beside NaN."""
 
+import os
 import pathlib
 import sys
 
@@ -17,7 +18,7 @@ from tangent_batch import Batch
 device = sys.argv[1]
 # In check what differs from gradients, whose loops these are; on the second chip its instructions.
 SOME, FEW = "--some" in sys.argv, "--few" in sys.argv
-RUNS = 9
+RUNS = int(os.environ.get("VARLEN_EXECUTOR_RUNS", "27"))
 # Errors of the type, as parts of the largest of a gradient: weights are rounded once for their
 # products, and results once.
 MOST = {"bf16": 8e-3, "f16": 1e-3, "f32": 2e-6}

@@ -4,6 +4,7 @@
 timing of copies and without bank conflicts, and bitwise the same beside NaN, and for a sequence
 alone as in a batch."""
 
+import os
 import pathlib
 import sys
 
@@ -17,7 +18,7 @@ harness.device = sys.argv[1]
 # In check what differs from the forward, whose masks and scores these are; on the second chip
 # its instructions.
 SOME, FEW = "--some" in sys.argv, "--few" in sys.argv
-RUNS = 9
+RUNS = int(os.environ.get("VARLEN_EXECUTOR_RUNS", "27"))
 # (queries, keys) of sequences: whole tiles and parts of them, more blocks than a ring
 # holds, longer queries, longer keys, no rows, no key, one query.
 LENGTHS = [(90, 90), (0, 3), (20, 200), (33, 0), (40, 9), (64, 64), (1, 150)]
