@@ -9,6 +9,7 @@ CONFORMANCE = pathlib.Path(__file__).resolve().parents[3] / "test" / "Integratio
 sys.path.insert(0, str(CONFORMANCE))
 
 import attn_gradients
+import attn_jvp_gradients
 import attn_tangents
 import harness
 import numpy as np
@@ -70,6 +71,7 @@ GRADIENTS = {
     "gradients-tables": group("f16", 2, 2, 64, 64, FULL, past_q=5, score="position_bias"),
 }
 TANGENTS = {"tangents-causal": group("bf16", 2, 2, 64, 64, CAUSAL, past_q=5)}
+SECOND = {"second-causal": group("bf16", 2, 2, 64, 64, CAUSAL, past_q=5)}
 
 
 def variants(group):
@@ -147,8 +149,8 @@ def broken(inputs):
 
 
 def inputs(group, kind=harness):
-    """Tensors for the result of an attention (harness), its gradients (attn_gradients) or its
-    tangents (attn_tangents), the broken ones last."""
+    """Tensors for the result of an attention (harness), its gradients (attn_gradients), its
+    tangents (attn_tangents) or the gradients of these (attn_jvp_gradients), the broken ones last."""
     for variant in variants(group):
         made = kind.make_inputs(variant)
         # Offsets are for the first; the others must see their keys.
@@ -215,6 +217,7 @@ def kernels():
     yield "forward-pages", *paged(16)
     for groups, kind in (
         (FORWARD, harness), (GRADIENTS, attn_gradients), (TANGENTS, attn_tangents),
+        (SECOND, attn_jvp_gradients),
     ):  # fmt: skip
         for name, group in groups.items():
             text = kind.module_text(group)

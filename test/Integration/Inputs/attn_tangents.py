@@ -68,7 +68,8 @@ def _is_of_rows(group, name):
     return name in _ROWS or of.get(name, "").startswith(("query", "key"))
 
 
-def _derive(group, inputs, how):
+def derive(group, inputs, how):
+    """tout and tlse, by name, by one of the reference."""
     names = _captures(group)
     return dict(zip(_RESULTS, how(
         *(inputs[f"t{name}"] for name in _ROWS), *harness.packed(inputs), tsink=inputs.get("tsink"),
@@ -76,8 +77,8 @@ def _derive(group, inputs, how):
     )))  # fmt: skip
 
 
-def _sequences(group, inputs):
-    """As harness.sequences_of, with tangents."""
+def sequences(group, inputs):
+    """As harness.sequences_of, with tangents, but for the keys."""
     of = harness.score_of(group).captures if group.score else {}
     for rows, keys, alone in harness.sequences_of(group, inputs):
         places = {"tq": rows, "tk": keys, "tv": keys}
@@ -127,7 +128,7 @@ def _compare_bits(group, inputs, outputs):
         rows, keys, _ = list(harness.sequences_of(group, inputs))[place]
         others.append(("beside NaN", _poison(group, inputs, rows, keys), outputs, rows, 3))
         if not group.static:
-            _, alone = list(_sequences(group, inputs))[place]
+            _, alone = list(sequences(group, inputs))[place]
             alone = {name: numpy.ascontiguousarray(x) for name, x in alone.items()}
             for side, count in (("q", rows_of(rows)), ("k", keys.stop - keys.start)):
                 alone[f"cu_seqlens_{side}"] = numpy.array([0, count], inputs["cu_seqlens_q"].dtype)
@@ -154,9 +155,9 @@ def judge(group, inputs, outputs):
     in_use = harness.rows_in_use(group, inputs, "q")
     wanted = {"tout": numpy.zeros(outputs["out"].shape), "tlse": numpy.zeros(outputs["lse"].shape)}
     bounds = {name: varlen.tolerance.Bound(group.dtype, gradient=True) for name in _RESULTS}
-    for rows, alone in _sequences(group, inputs):
+    for rows, alone in sequences(group, inputs):
         golden, plain = (
-            _derive(group, alone, how)
+            derive(group, alone, how)
             for how in (varlen.reference.tangents, varlen.reference.plain_tangents)
         )
         for name, at in (("tout", rows), ("tlse", (slice(None), rows))):
