@@ -347,7 +347,8 @@ void LoopVectorizer::emitReductions(Value extent) {
        llvm::zip_equal(inits, sums, combiners, fills)) {
     Value total = emitReduction(b, *linalg::getCombinerOpKind(combiner), sum);
     SmallVector<Value> at = placeOf(init);
-    if (fill) {
+    // A loop that is reduced around this one goes on with the result.
+    if (fill && op.getNumReductionLoops() == 1) {
       memref::StoreOp::create(b, total, init->get(), at);
       fill.erase();
       continue;

@@ -83,6 +83,29 @@ func.func @row_maxima(%x: memref<?x?xf32>, %n: index) -> memref<?xf32> {
   return %y : memref<?xf32>
 }
 
+// The maximum of all elements: each row goes on with what the rows before have.
+// CHECK-LABEL: func @all_maxima
+// CHECK: memref.store %cst, %[[Y:.*]][]
+// CHECK: scf.for
+// CHECK: %[[START:.*]] = vector.broadcast %cst : f32
+// CHECK: scf.for {{.*}} iter_args(%{{.*}} = %[[START]])
+// CHECK: %[[MOST:.*]] = vector.extract %{{.*}}[0]
+// CHECK: %[[BEFORE:.*]] = memref.load %[[Y]][]
+// CHECK: %[[BOTH:.*]] = arith.maxnumf %[[MOST]], %[[BEFORE]] : f32
+// CHECK: memref.store %[[BOTH]], %[[Y]][]
+func.func @all_maxima(%x: memref<?x?xf32>) -> memref<f32> {
+  %least = arith.constant 0xFF800000 : f32
+  %y = memref.alloc() : memref<f32>
+  linalg.fill ins(%least : f32) outs(%y : memref<f32>)
+  linalg.generic {indexing_maps = [#ij, affine_map<(i, j) -> ()>], iterator_types = ["reduction", "reduction"]}
+      ins(%x : memref<?x?xf32>) outs(%y : memref<f32>) {
+  ^bb0(%a: f32, %b: f32):
+    %m = arith.maxnumf %a, %b : f32
+    linalg.yield %m : f32
+  }
+  return %y : memref<f32>
+}
+
 // Without a fill that is known it begins with the neutral element, and ends with the result.
 // CHECK-LABEL: func @more_maxima
 // CHECK: %[[START:.*]] = arith.constant dense<0xFFC00000> : vector<{{.*}}xf32>
