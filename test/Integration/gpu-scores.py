@@ -45,6 +45,15 @@ def cases(whole):
     yield CAPPED
 
 
+# Sums of tangents of a head_dim of 128 fill all registers: an address is spilled, which a tile loads
+# once, before its blocks.
+MOST_BYTES = {varlen.text.attn_jvp: 4}
+
+
+def is_spill(case, line):
+    return int(re.search(r"spills (\d+) bytes", line).group(1)) > MOST_BYTES.get(case[0], 0)
+
+
 def report(case):
     make, score, head_dim, (dtype, window) = case
     more = {} if make is varlen.text.attn else {"wrt_captures": bool(score.captures)}
@@ -70,10 +79,14 @@ def main():
     parser.add_argument("--whole", action="store_true")
     arguments = parser.parse_args()
     os.environ["VARLEN_BUILD"] = str(arguments.build.resolve())
+    chosen = list(cases(arguments.whole))
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        reports = list(pool.map(report, cases(arguments.whole)))
+        reports = list(pool.map(report, chosen))
     kernels = sum(text.count(" registers\n") for text in reports)
-    spills = [line for text in reports for line in re.findall(r".*spills.*", text)]
+    spills = [
+        line for case, text in zip(chosen, reports)
+        for line in re.findall(r".*spills.*", text) if is_spill(case, line)
+    ]  # fmt: skip
     print(*spills, f"{kernels} kernels, {len(spills)} spill", sep="\n")
 
 
