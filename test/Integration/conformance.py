@@ -86,6 +86,10 @@ def main():
         "--part", default="1/1", type=part_of, metavar="I/N",
         help="the I-th of N parts, for lists that take longer than a machine is there",
     )  # fmt: skip
+    parser.add_argument(
+        "--longest", default=4224, type=int, metavar="ROWS",
+        help="leaves longer sequences of FlashAttention's lists out, which take most of the time",
+    )  # fmt: skip
     parser.add_argument("--jobs", default=len(os.sched_getaffinity(0)), type=int)
     parser.add_argument("--device", default="cpu", help="as varlen-run has it")
     parser.add_argument("--pipeline", help="passes instead of those of the device")
@@ -101,7 +105,7 @@ def main():
 
     os.environ["VARLEN_BUILD"] = str(arguments.build.resolve())
     if not arguments.sample:
-        groups = parameters.all_groups(arguments.device)
+        groups = parameters.all_groups(arguments.device, arguments.longest)
         if arguments.gradients:
             groups = filter(parameters.has_gradients, groups)
     elif arguments.gradients:
