@@ -298,12 +298,13 @@ static Value emitReduction(ImplicitLocOpBuilder &b, vector::CombiningKind kind,
   if (!isIdempotent(kind) || !llvm::isPowerOf2_64(lanes))
     return vector::ReductionOp::create(b, kind, vector,
                                        arith::FastMathFlags::reassoc);
+  auto half = [&](int64_t first) -> Value {
+    return vector::ShuffleOp::create(
+        b, vector, vector, llvm::to_vector(llvm::seq(first, first + lanes)));
+  };
   for (lanes /= 2; lanes > 0; lanes /= 2) {
-    auto low = llvm::to_vector(llvm::seq<int64_t>(0, lanes));
-    auto high = llvm::to_vector(llvm::seq<int64_t>(lanes, 2 * lanes));
-    vector = vector::makeArithReduction(
-        b, b.getLoc(), kind, vector::ShuffleOp::create(b, vector, vector, low),
-        vector::ShuffleOp::create(b, vector, vector, high));
+    Value low = half(0), high = half(lanes);
+    vector = vector::makeArithReduction(b, b.getLoc(), kind, low, high);
   }
   return vector::ExtractOp::create(b, vector, 0);
 }
