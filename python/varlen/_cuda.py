@@ -287,16 +287,21 @@ def attn(given, options, out, return_lse, stream):
     return (result, lse) if return_lse else result
 
 
-@_on_device_of("q")
-def attn_grad(given, options, stream):
-    """varlen.attn_grad on arrays of a CUDA device."""
-    call = _Attention("attn_grad", given, options, stream)
+def _differentiate(operation, given, options, stream, captures):
+    """The gradients of q, k, v, of a sink that there is, and of these captures."""
+    call = _Attention(operation, given, options, stream)
     results = {f"d{name}": call.new(*call.shape(name)) for name in ("q", "k", "v")}
-    captures = options[-1].captures if options[-1] else ()
     for name in (*(["sink"] if "sink" in given else []), *captures):
         results[f"d{name}"] = call.new(*call.shape(name), is_sum=True)
     call.compute(results)
     return tuple(results.values())
+
+
+@_on_device_of("q")
+def attn_grad(given, options, stream):
+    """varlen.attn_grad on arrays of a CUDA device."""
+    captures = options[-1].captures if options[-1] else ()
+    return _differentiate("attn_grad", given, options, stream, captures)
 
 
 @_on_device_of("q")
@@ -315,14 +320,9 @@ def attn_jvp(given, options, stream):
 @_on_device_of("q")
 def attn_jvp_grad(given, options, stream):
     """varlen.attn_jvp_grad on arrays of a CUDA device."""
-    call = _Attention("attn_jvp_grad", given, options, stream)
-    results = {f"d{name}": call.new(*call.shape(name)) for name in ("q", "k", "v")}
     captures = options[-1].captures if options[-1] else ()
     varied = [name for name in captures if f"t{name}" in given]
-    for name in (*(["sink"] if "sink" in given else []), *varied):
-        results[f"d{name}"] = call.new(*call.shape(name), is_sum=True)
-    call.compute(results)
-    return tuple(results.values())
+    return _differentiate("attn_jvp_grad", given, options, stream, varied)
 
 
 @_on_device_of("k")

@@ -42,13 +42,17 @@ func.func @f(%q: !q, %k: !k, %v: !v, %cu: !cu, %sink: tensor<{heads}xf32>) -> (!
 }}
 """
 
-GRADIENTS = """
+# What both gradients are given, and return.
+_OF_MEMORY = """
 !q = memref<?x{heads}x{d}x{type}>
 !k = memref<?x4x{d}x{type}>
 !lse = memref<{heads}x?xf32>
 !sink = memref<{heads}xf32>
 !cu = memref<?xi32>
 func.func @f(%q: !q, %k: !k, %lse: !lse, %cu: !cu, %sink: !sink, %dq: !q, %dk: !k, %dv: !k, %dsink: !sink) {{
+"""
+
+GRADIENTS = _OF_MEMORY + """\
   varlen.attn_grad %q, %q, %k, %k, %q, %lse, %cu, %cu dlse(%lse) seqused_k(%cu) sink(%sink)
       outs(%dq, %dk, %dv, %dsink) {{mask = #varlen.mask<{mask}>}}
       : (!q, !q, !k, !k, !q, !lse, !cu, !cu, !lse, !cu, !sink, !q, !k, !k, !sink) -> ()
@@ -72,13 +76,7 @@ func.func @f(%q: !q, %k: !k, %v: !v, %tq: !q, %tk: !k, %tv: !v, %cu: !cu, %sink:
 }}
 """
 
-SECOND = """
-!q = memref<?x{heads}x{d}x{type}>
-!k = memref<?x4x{d}x{type}>
-!lse = memref<{heads}x?xf32>
-!sink = memref<{heads}xf32>
-!cu = memref<?xi32>
-func.func @f(%q: !q, %k: !k, %lse: !lse, %cu: !cu, %sink: !sink, %dq: !q, %dk: !k, %dv: !k, %dsink: !sink) {{
+SECOND = _OF_MEMORY + """\
   varlen.attn_jvp_grad %q, %q, %k, %k, %q, %k, %k, %q, %lse, %q, %lse, %cu, %cu dtlse(%lse) dout(%q) dlse(%lse) seqused_k(%cu)
       sink(%sink) tsink(%sink) outs(%dq, %dk, %dv, %dsink) {{mask = #varlen.mask<{mask}>}}
       : (!q, !q, !k, !k, !q, !k, !k, !q, !lse, !q, !lse, !cu, !cu, !lse, !q, !lse, !cu, !sink, !sink, !q, !k, !k, !sink) -> ()
