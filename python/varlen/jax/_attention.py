@@ -97,8 +97,8 @@ def varlen_attn(
             are waited for. The message has the index and the value. On CUDA results are NaN,
             and `varlen.jax.check` raises it.
         NotImplementedError: third derivatives, tangents of tangents, derivatives of keys in pages
-            and of quantised keys and values, and on CUDA devices the forward mode and second
-            derivatives.
+            and of quantised keys and values, and on CUDA devices tangents and second derivatives
+            of a head_dim above 128, in float32 above 48.
     """
     if isinstance(scale, jax.Array):
         raise TypeError(
