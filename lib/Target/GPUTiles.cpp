@@ -123,9 +123,9 @@ static constexpr GPURow tangentDqTable[] = {
 };
 static constexpr GPURow tangentDqTableF32[] = {{48, 2, {4, 64, 16, 2, 1}}};
 static constexpr GPURow tangentDkTable[] = {
-    {64, 1, {4, 32, 64, 2, 2}},   {64, 2, {4, 16, 64, 2, 2}},
-    {128, 1, {8, 16, 128, 2, 1}}, {128, 2, apart({8, 16, 128, 2, 1})},
-    {128, 2, {4, 16, 64, 2, 1}},
+    {32, 1, {4, 32, 64, 2, 2}},          {64, 0, {4, 32, 64, 2, 2}},
+    {64, 2, {4, 16, 64, 2, 2}},          {128, 1, {8, 16, 128, 2, 1}},
+    {128, 2, apart({8, 16, 128, 2, 1})}, {128, 2, {4, 16, 64, 2, 1}},
 };
 static constexpr GPURow tangentDkTableF32[] = {{48, 2, {4, 16, 64, 2, 1}}};
 
