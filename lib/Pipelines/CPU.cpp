@@ -148,6 +148,7 @@ void varlen::buildVarlenAttnToLoops(OpPassManager &manager,
       createVarlenCheckRegistration({RegistrationStage::Bufferize}));
   manager.addPass(createVarlenTileAttn());
   manager.addPass(createVarlenSplitKV());
+  manager.addPass(createVarlenSpecializeFew());
   manager.addPass(createConvertVarlenToCPU());
   manager.addPass(createVarlenExpandRows());
   manager.addPass(createVarlenOnlineSoftmax());

@@ -1,4 +1,4 @@
-// RUN: varlen-opt %s --varlen-tile-attn --varlen-split-kv --convert-varlen-to-cpu --split-input-file | FileCheck %s
+// RUN: varlen-opt %s --varlen-tile-attn --varlen-split-kv --varlen-specialize-few --convert-varlen-to-cpu --split-input-file | FileCheck %s
 
 // Each constant is there once, at the beginning of the function, for whichever
 // loop uses it; what a score computes with stays in its region.

@@ -1,4 +1,4 @@
-// RUN: varlen-opt %s --varlen-tile-attn --varlen-split-kv --convert-varlen-to-cpu --canonicalize --split-input-file | FileCheck %s
+// RUN: varlen-opt %s --varlen-tile-attn --varlen-split-kv --varlen-specialize-few --convert-varlen-to-cpu --canonicalize --split-input-file | FileCheck %s
 
 // A tile of at most half a vector of queries, or of a quarter where keys are few:
 // they are rows, keys and values are read where they are, and the form with panels

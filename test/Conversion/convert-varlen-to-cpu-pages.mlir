@@ -1,4 +1,4 @@
-// RUN: varlen-opt %s --varlen-tile-attn --convert-varlen-to-cpu --canonicalize --cse --split-input-file | FileCheck %s
+// RUN: varlen-opt %s --varlen-tile-attn --varlen-specialize-few --convert-varlen-to-cpu --canonicalize --cse --split-input-file | FileCheck %s
 
 // A block of 16 keys lies in one page of 32: it is read where it is, by the entry of the
 // table, whatever that is by now within memory. The table's row is in the list.

@@ -1,4 +1,4 @@
-// RUN: varlen-opt %s --varlen-tile-attn --convert-varlen-to-cpu --canonicalize --cse | FileCheck %s
+// RUN: varlen-opt %s --varlen-tile-attn --varlen-specialize-few --convert-varlen-to-cpu --canonicalize --cse | FileCheck %s
 
 // The scales of a block are copied for either orientation. Few queries read keys where they
 // are, and convert them in products; more queries read copies that have been converted.

@@ -1,5 +1,5 @@
 // Blocks that a score region hides are skipped.
-// RUN: varlen-opt %s --varlen-tile-attn --convert-varlen-to-cpu | FileCheck %s
+// RUN: varlen-opt %s --varlen-tile-attn --varlen-specialize-few --convert-varlen-to-cpu | FileCheck %s
 
 #cpu = #varlen.cpu_schedule<lanes = 8, vectors = 3, rows = 4, panels = 2, kv_block = 128, kv = copy>
 

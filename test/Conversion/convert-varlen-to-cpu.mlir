@@ -1,4 +1,4 @@
-// RUN: varlen-opt %s --varlen-tile-attn --varlen-split-kv --convert-varlen-to-cpu --canonicalize --split-input-file | FileCheck %s
+// RUN: varlen-opt %s --varlen-tile-attn --varlen-split-kv --varlen-specialize-few --convert-varlen-to-cpu --canonicalize --split-input-file | FileCheck %s
 
 // A full mask: the list of work tiles, queries as columns, one step per kv
 // block and panel; limits only where a block is not full.

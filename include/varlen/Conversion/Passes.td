@@ -68,10 +68,11 @@ def ConvertVarlenToCPU : Pass<"convert-varlen-to-cpu", "::mlir::ModuleOp"> {
     one that is mostly empty (the last of a sequence) a step for each vector of
     its queries.
 
-    A tile of few queries (up to half a vector; with few keys, a quarter) takes the
-    other branch of an `scf.if`, without panels: its queries are the rows of tiles,
-    the steps have orientation `qk` and dynamic extents, and read keys and values
-    where they are. The schedule is an attribute of the branch with panels.
+    The two forms of a `varlen.if_few` are the branches of an `scf.if`. A tile has few
+    queries if its sequence has as many pairs as the first form at most, or half of that
+    where keys are few. There queries are the rows of tiles, without panels: the steps have
+    orientation `qk` and dynamic extents, and read keys and values where they are. The
+    schedule is an attribute of the branch with panels; a loop in one form has panels only.
 
     A tile of rows that belong to no sequence writes the
     `otherwise` of its writes.

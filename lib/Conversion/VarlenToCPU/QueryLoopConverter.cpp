@@ -36,7 +36,8 @@ void QueryLoopConverter::emit(Value list, Value group) {
   Value items = split.getItems(), firstMerge = split.getFirstMerge();
   if (ops.parts) {
     ofPanels.slots = makePanels().allocateStates(split.getSlots());
-    ofFew.slots = makeFew().allocateStates(split.getFewSlots());
+    if (few)
+      ofFew.slots = makeFew().allocateStates(split.getFewSlots());
   }
   emitPhases(items, firstMerge);
   for (const Parts &parts : {ofFew, ofPanels})
@@ -60,7 +61,7 @@ void QueryLoopConverter::emitPhases(Value items, Value firstMerge) {
 
 /// Tiles that visit no blocks: vector by vector.
 void QueryLoopConverter::emitTiles(Value list, Value group) {
-  QueryTileConverter body(*this, ops, Orientation::KQ, lanes, /*panels=*/1);
+  QueryTileConverter body(*this, ops, lanes, /*panels=*/1);
   forEachTile(list, group, [&](const WorkTile &tile) {
     body.allocate(tile);
     branch(
@@ -86,24 +87,28 @@ void QueryLoopConverter::emitItem(Value items, Value number) {
   // The first part's state, which becomes the tile's, and another part's.
   SmallVector<Value> states = panels.allocateStates(index.constant(2));
   panels.allocate(tile);
-  branch(
+  Operation *used = branch(
       index.lessEqual(0, tile.kRows),
       [&] { emitInOrientation(panels, states, item); },
       [&] { panels.emitUnused(); });
+  // Where queries are rows, no schedule is around them.
+  if (!few)
+    used->setAttr(kScheduleAttrName, schedule);
 }
 
 void QueryLoopConverter::emitInOrientation(QueryTileConverter &panels,
                                            ValueRange own, const Item &item) {
+  auto many = [&] { emitParts(panels, ofPanels, own, item); };
+  if (!few)
+    return many();
   branch(item.isFew, [&] {
     WorkTile some = panels.tile;
     some.rows = index.min(some.rows, getMaxQueries());
-    QueryTileConverter few = makeFew();
-    few.allocate(some);
-    emitParts(few, ofFew, few.allocateStates(index.constant(2)), item);
+    QueryTileConverter form = makeFew();
+    form.allocate(some);
+    emitParts(form, ofFew, form.allocateStates(index.constant(2)), item);
   });
-  branch(isNot(item.isFew), [&] {
-    emitParts(panels, ofPanels, own, item);
-  })->setAttr(kScheduleAttrName, schedule);
+  branch(isNot(item.isFew), many)->setAttr(kScheduleAttrName, schedule);
 }
 
 void QueryLoopConverter::emitParts(QueryTileConverter &body, const Parts &parts,

@@ -16,17 +16,16 @@ namespace mlir::varlen {
 /// Converts a loop over tiles of queries: which thread does what, in which
 /// orientation.
 ///
-/// A tile whose queries would leave most lanes of a panel empty, as when a
-/// sequence is decoded token by token, has queries as rows (orientation qk):
-/// lanes are keys and columns of values, and both are read where they are. All
-/// others have queries as columns, in panels.
+/// A tile of few queries takes the form for these, in which they are rows
+/// (orientation qk): lanes are keys and columns of values, and both are read
+/// where they are. All others have queries as columns, in panels.
 ///
 /// If the loop has parts, those of a tile with much of all work are items of
 /// the list by themselves (`varlen.split_tiles`).
 class QueryLoopConverter : CPUTileBuilder {
 public:
-  QueryLoopConverter(TileLoop loop, const CPUTileBuilder &common)
-      : CPUTileBuilder(common), ops(loop) {}
+  QueryLoopConverter(const TileLoopForms &forms, const CPUTileBuilder &common)
+      : CPUTileBuilder(common), ops(forms.many), few(forms.few) {}
 
   /// Emits the loop over the tiles of `list`, whose rows have the pairs of
   /// `group` query heads.
@@ -60,16 +59,17 @@ private:
   void emitParts(QueryTileConverter &body, const Parts &parts, ValueRange own,
                  const Item &item);
 
-  /// Queries that a tile of few has at most.
-  int64_t getMaxQueries() { return lanes / 2; }
+  /// Queries that a tile of few has at most: none if there is no form for it.
+  int64_t getMaxQueries() { return few ? few->getSize() : 0; }
   QueryTileConverter makePanels() {
-    return {*this, ops, Orientation::KQ, panel, schedule.getPanels()};
+    return {*this, ops, panel, schedule.getPanels()};
   }
   QueryTileConverter makeFew() {
-    return {*this, ops, Orientation::QK, getMaxQueries(), /*panels=*/1};
+    return {*this, *few, getMaxQueries(), /*panels=*/1};
   }
 
   TileLoop ops;
+  std::optional<TileLoop> few;
   Parts ofFew, ofPanels;
 };
 

@@ -31,9 +31,9 @@ static int64_t getPerQuery(QueryTileOpInterface op, Value tile) {
 }
 
 SmallVector<int64_t> QueryTileConverter::getStateSizes() {
-  // Queries are columns of the loop's state.
-  return llvm::map_to_vector(ops.blocks.getInits(), [](Value init) {
-    return cast<RankedTensorType>(init.getType()).getDimSize(0);
+  return llvm::map_to_vector(ops.blocks.getInits(), [&](Value init) {
+    return cast<RankedTensorType>(init.getType())
+        .getDimSize(1 - getQueriesDim());
   });
 }
 
@@ -63,7 +63,7 @@ void QueryTileConverter::allocate(const WorkTile &workTile) {
     hi = allocateBuffer(1, key);
   }
   Operation *outer = ops.getOuter();
-  for (Operation &op : *ops.tiles.getBody())
+  for (Operation &op : *ops.body)
     TypeSwitch<Operation *>(&op)
         .Case([&](ReadOp read) {
           if (read.isOfVectors())
@@ -95,7 +95,7 @@ void QueryTileConverter::allocate(const WorkTile &workTile) {
 //===----------------------------------------------------------------------===//
 
 void QueryTileConverter::emitBefore() {
-  Block *body = ops.tiles.getBody();
+  Block *body = ops.body;
   Operation *outer = ops.getOuter();
   auto end = outer ? outer->getIterator() : body->end();
   forEachPanel([&](Panel at) {
@@ -157,7 +157,7 @@ void QueryTileConverter::emitNumbers(const Panel &at) {
       emitLimits(tile.pairs.query(index, pair), placeOf(lo, at, lane));
       score->store(at, lane);
     }
-    for (Operation &op : *ops.tiles.getBody())
+    for (Operation &op : *ops.body)
       TypeSwitch<Operation *>(&op)
           .Case([&](ReadOp read) {
             if (read.isOfVectors())
@@ -248,7 +248,6 @@ Value QueryTileConverter::tileOf(Value value, const Run &run, unsigned dim) {
 
 void QueryTileConverter::emitTileOp(QueryTileOpInterface op, Run &run) {
   auto copy = cast<QueryTileOpInterface>(op->clone());
-  copy.setOrientation(orientation);
   // Where the steps round probabilities.
   copy.setRounded(factors && factors->roundsProbabilities());
   // As the operation has its queries, once it is asked for a tile of that type.
@@ -347,7 +346,7 @@ void QueryTileConverter::emitWriteNumbers(WriteOp write, const Run &run) {
 //===----------------------------------------------------------------------===//
 
 void QueryTileConverter::emitUnused() {
-  for (auto write : ops.tiles.getBody()->getOps<WriteOp>())
+  for (auto write : ops.body->getOps<WriteOp>())
     emitOtherwise(write, {tile.pairs, tile.first, tile.rows});
 }
 

@@ -26,9 +26,9 @@ public:
   /// The values that the loop over blocks carries.
   using State = SmallVector<PanelBuffer>;
 
-  QueryTileConverter(const CPUTileBuilder &common, TileLoop loop,
-                     Orientation orientation, int64_t size, int64_t panels)
-      : TileConverter(common, loop, orientation, size, panels) {}
+  QueryTileConverter(const CPUTileBuilder &common, TileLoop loop, int64_t size,
+                     int64_t panels)
+      : TileConverter(common, loop, size, panels) {}
 
   /// Allocates scratch for a tile, but for its state.
   void allocate(const WorkTile &workTile);

@@ -28,7 +28,7 @@ using namespace mlir::varlen;
 
 SequenceTileConverter::SequenceTileConverter(TileLoop loop,
                                              const CPUTileBuilder &common)
-    : TileConverter(common, loop, Orientation::KQ, common.panel, /*panels=*/0),
+    : TileConverter(common, loop, common.panel, /*panels=*/0),
       group(loop.tiles.getBatchOp().getGroup()) {
   for (OpOperand &init : ops.step.getDpsInitsMutable())
     sums.push_back({cast<RankedTensorType>(init.get().getType()),

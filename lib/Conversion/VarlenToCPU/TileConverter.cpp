@@ -17,9 +17,8 @@ using namespace mlir;
 using namespace mlir::varlen;
 
 TileConverter::TileConverter(const CPUTileBuilder &common, TileLoop loop,
-                             Orientation orientation, int64_t size,
-                             int64_t panels)
-    : QueryPanels(common, orientation, size, panels), ops(loop) {
+                             int64_t size, int64_t panels)
+    : QueryPanels(common, loop.orientation, size, panels), ops(loop) {
   if (!ops.step)
     return;
   factors.emplace(*this, ops.step);
@@ -41,13 +40,13 @@ void TileConverter::useScore(ValueRange memory) {
 static bool isZero(Value begin) { return isConstantIntValue(begin, 0); }
 
 void TileConverter::emitLimits(Value query, ValueRange place) {
-  MaskRange<Value> keys = tile.mask.emitKeysOf(index, query, query, tile.kRows);
+  auto [first, end] = tile.mask.emitLimits(index, query, tile.kRows);
   auto store = [&](Value key, const PanelBuffer &limits) {
     key = arith::IndexCastOp::create(b, b.getI32Type(), key);
     memref::StoreOp::create(b, key, limits.memory, place);
   };
-  store(isZero(keys.begin) ? keys.begin : index.min(keys.begin, keys.end), lo);
-  store(keys.end, hi);
+  store(first, lo);
+  store(end, hi);
 }
 
 ValueRange
@@ -103,7 +102,6 @@ Values TileConverter::emitStep(const Panel &at, const KeyBlock &block,
   inputs.seenBegin = keys.seenBegin;
   inputs.seenEnd = keys.seenEnd;
   StepOpInterface step = ops.step.cloneOnTiles(b, operands, inputs);
-  step.setOrientation(orientation);
   Values results(step->getResults());
   for (auto [result, sum, place] : llvm::zip_equal(results, sums, places))
     result = insert(result, sum, place);

@@ -20,8 +20,8 @@ namespace mlir::varlen {
 /// have in common: steps, which are cut into panels of queries, and writes.
 class TileConverter : public QueryPanels {
 protected:
-  TileConverter(const CPUTileBuilder &common, TileLoop loop,
-                Orientation orientation, int64_t size, int64_t panels);
+  TileConverter(const CPUTileBuilder &common, TileLoop loop, int64_t size,
+                int64_t panels);
   // What steps read refers to the panels of this object.
   TileConverter(const TileConverter &) = delete;
 

@@ -28,9 +28,13 @@ using namespace mlir::varlen;
 namespace {
 class LoopVerifier {
 public:
-  LoopVerifier(ForTilesOp tiles, CPUScheduleAttr schedule)
+  LoopVerifier(ForTilesOp tiles, Block *body, Value tile,
+               Orientation orientation, CPUScheduleAttr schedule)
       : schedule(schedule) {
     loop.tiles = tiles;
+    loop.body = body;
+    loop.tile = tile;
+    loop.orientation = orientation;
   }
 
 protected:
@@ -65,7 +69,7 @@ static LogicalResult verifyOther(Operation *op) {
 }
 
 LogicalResult LoopVerifier::findBlocks() {
-  for (Operation &op : *loop.tiles.getBody()) {
+  for (Operation &op : *loop.body) {
     auto parts = dyn_cast<ForPartsOp>(op);
     auto blocks = parts ? parts.getLoop() : dyn_cast<ForBlocksOp>(op);
     if (blocks && loop.blocks)
@@ -78,22 +82,24 @@ LogicalResult LoopVerifier::findBlocks() {
 
 std::optional<unsigned> LoopVerifier::getQueriesDim(Value value) {
   Operation *op = value.getDefiningOp();
-  if (!op || op->getBlock() != loop.tiles.getBody())
+  if (!op || op->getBlock() != loop.body)
     return std::nullopt;
   if (auto computed = dyn_cast<QueryTileOpInterface>(op))
     return computed.getQueriesDim(value);
-  // Steps have orientation kq.
   if (isa<ForPartsOp, ForBlocksOp>(op))
-    return 1;
+    return varlen::getQueriesDim(loop.orientation);
   auto read = dyn_cast<ReadOp>(op);
-  if (isa<RowDotOp>(op) || (read && !read.isOfVectors()))
-    return cast<RankedTensorType>(value.getType()).getDimSize(0) == 1 ? 1 : 0;
-  return std::nullopt;
+  if (!isa<RowDotOp>(op) && (!read || read.isOfVectors()))
+    return std::nullopt;
+  // A number of a single query is a row as well as a column.
+  if (loop.getSize() == 1)
+    return varlen::getQueriesDim(loop.orientation);
+  return cast<RankedTensorType>(value.getType()).getDimSize(0) == 1 ? 1 : 0;
 }
 
 LogicalResult LoopVerifier::verifyBlocks() {
   Value tile = loop.parts ? loop.parts.getTile() : loop.blocks.getTile();
-  if (tile != loop.tiles.getTile())
+  if (tile != loop.tile)
     return loop.getOuter()->emitOpError("expected blocks of the tile of "
                                         "their loop");
   int64_t size = loop.blocks.getBlockType().getSize();
@@ -157,13 +163,15 @@ LogicalResult LoopVerifier::verifyKeyNumber(StepOpInterface step,
 
 LogicalResult LoopVerifier::verifyStep(StepOpInterface step,
                                        int64_t columnMultiple) {
-  if (!loop.blocks || step.getQueries() != loop.tiles.getTile() ||
+  if (!loop.blocks || step.getQueries() != loop.tile ||
       step.getKeys() != loop.blocks.getBlock())
     return step->emitOpError("expected a step at the tile and the block of its "
                              "loops");
-  if (step.getOrientation() != Orientation::KQ)
-    return step->emitOpError("expected orientation kq on a CPU, got ")
-           << stringifyOrientation(step.getOrientation());
+  if (step.getOrientation() != loop.orientation)
+    return step->emitOpError("expected orientation ")
+           << stringifyOrientation(loop.orientation)
+           << (loop.orientation == Orientation::QK ? " of few queries" : "")
+           << " on a CPU, got " << stringifyOrientation(step.getOrientation());
   for (const StepFactor &factor : step.getFactors())
     if (failed(verifyFactor(step, factor, columnMultiple)))
       return failure();
@@ -185,7 +193,7 @@ LogicalResult LoopVerifier::verifyStep(StepOpInterface step,
 }
 
 LogicalResult LoopVerifier::verifyRead(ReadOp read) {
-  if (read.getTile() != loop.tiles.getTile())
+  if (read.getTile() != loop.tile)
     return read.emitOpError("expected a read at the tile of its loop");
   if (!read.isOfVectors())
     return success();
@@ -234,11 +242,11 @@ LogicalResult QueryLoopVerifier::verifyOp(ForPartsOp parts) {
 }
 
 LogicalResult QueryLoopVerifier::verifyOp(ForBlocksOp blocks) {
-  TileType tile = loop.tiles.getTileType();
-  if (tile.getSize() != schedule.getBlockM())
+  if (loop.orientation == Orientation::KQ &&
+      loop.getSize() != schedule.getBlockM())
     return loop.tiles.emitOpError("expected tiles of ")
            << schedule.getBlockM() << " queries, as many as the panels of "
-           << "the schedule have, got " << tile.getSize();
+           << "the schedule have, got " << loop.getSize();
   if (failed(verifyBlocks()))
     return failure();
   for (Operation &op : *blocks.getBody()) {
@@ -266,9 +274,10 @@ LogicalResult QueryLoopVerifier::verifyOp(StepOpInterface step) {
   if (failed(verifyStep(step, /*columnMultiple=*/1)))
     return failure();
   for (OpOperand &init : step.getDpsInitsMutable())
-    if (step.getDimOfQueries(init) != varlen::getQueriesDim(Orientation::KQ))
-      return step->emitOpError("expected sums whose columns are queries, got ")
-             << init.get().getType();
+    if (step.getDimOfQueries(init) != varlen::getQueriesDim(loop.orientation))
+      return step->emitOpError("expected sums whose ")
+             << (loop.orientation == Orientation::KQ ? "columns" : "rows")
+             << " are queries, got " << init.get().getType();
   // Few queries read keys and values as they are in memory; products convert
   // quantised ones.
   auto elementOf = [](const StepFactor &factor) {
@@ -317,7 +326,7 @@ LogicalResult QueryLoopVerifier::verifyOp(QueryTileOpInterface op) {
 }
 
 LogicalResult QueryLoopVerifier::verifyOp(WriteOp write) {
-  if (write.getTile() != loop.tiles.getTile())
+  if (write.getTile() != loop.tile)
     return write.emitOpError("expected a write at the tile of its loop");
   for (Value value : write.getValues()) {
     std::optional<unsigned> queries = getQueriesDim(value);
@@ -342,7 +351,7 @@ LogicalResult QueryLoopVerifier::verifyOp(WriteOp write) {
 FailureOr<TileLoop> QueryLoopVerifier::verify() {
   if (failed(findBlocks()))
     return failure();
-  for (Operation &op : *loop.tiles.getBody()) {
+  for (Operation &op : *loop.body) {
     LogicalResult result = TypeSwitch<Operation *, LogicalResult>(&op)
                                .Case<ForPartsOp, ForBlocksOp, ReadOp, RowDotOp,
                                      QueryTileOpInterface, WriteOp>(
@@ -513,14 +522,49 @@ FailureOr<TileLoop> SequenceLoopVerifier::verify() {
   return loop;
 }
 
-FailureOr<TileLoop> varlen::verifyTileLoop(ForTilesOp tiles,
-                                           CPUScheduleAttr schedule) {
+/// A loop over queries, in a form for few and one for others, or in one form.
+static FailureOr<TileLoopForms> verifyQueryLoop(ForTilesOp tiles,
+                                                CPUScheduleAttr schedule) {
+  TileLoopForms loop;
+  auto forms = llvm::find_if(*tiles.getBody(), llvm::IsaPred<IfFewOp>);
+  bool hasFew = forms != tiles.getBody()->end();
+  auto ifFew = hasFew ? cast<IfFewOp>(*forms) : IfFewOp();
+  Block *body = hasFew ? ifFew.getManyBody() : tiles.getBody();
+  FailureOr<TileLoop> many =
+      QueryLoopVerifier(tiles, body, tiles.getTile(), Orientation::KQ, schedule)
+          .verify();
+  if (failed(many))
+    return failure();
+  loop.many = *many;
+  if (!hasFew)
+    return loop;
+  FailureOr<TileLoop> few =
+      QueryLoopVerifier(tiles, ifFew.getFewBody(), ifFew.getFewTile(),
+                        Orientation::QK, schedule)
+          .verify();
+  if (failed(few))
+    return failure();
+  if (!loop.many.blocks || !few->blocks || !loop.many.parts != !few->parts)
+    return ifFew.emitOpError("expected both regions to visit blocks, in parts "
+                             "or not");
+  loop.few = *few;
+  return loop;
+}
+
+FailureOr<TileLoopForms> varlen::verifyTileLoop(ForTilesOp tiles,
+                                                CPUScheduleAttr schedule) {
   Axis axis = tiles.getTileType().getAxis();
   if (axis == Axis::Queries)
-    return QueryLoopVerifier(tiles, schedule).verify();
-  if (axis == Axis::Sequences)
-    return SequenceLoopVerifier(tiles, schedule).verify();
-  return tiles.emitOpError("expected tiles of queries or sequences on a CPU, "
-                           "got ")
-         << tiles.getTileType();
+    return verifyQueryLoop(tiles, schedule);
+  if (axis != Axis::Sequences)
+    return tiles.emitOpError("expected tiles of queries or sequences on a CPU, "
+                             "got ")
+           << tiles.getTileType();
+  FailureOr<TileLoop> loop =
+      SequenceLoopVerifier(tiles, tiles.getBody(), tiles.getTile(),
+                           Orientation::KQ, schedule)
+          .verify();
+  if (failed(loop))
+    return failure();
+  return TileLoopForms{*loop, std::nullopt};
 }

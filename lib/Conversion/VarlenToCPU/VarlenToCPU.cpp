@@ -41,7 +41,7 @@ static FloatType getElement(TileLoop loop) {
   if (loop.step)
     return cast<FloatType>(
         elementOf(StepFactors::getSource(loop.step.getFactors().front())));
-  for (auto read : loop.tiles.getBody()->getOps<ReadOp>())
+  for (auto read : loop.body->getOps<ReadOp>())
     return cast<FloatType>(getElementTypeOrSelf(read.getResult(0)));
   return Float32Type::get(loop.tiles.getContext());
 }
@@ -83,7 +83,7 @@ private:
   }
   Value emitHeads() { return index.mul(batch.getKvHeads(), batch.getGroup()); }
   LogicalResult convert(ForTilesOp loop);
-  void convertQueries(TileLoop loop, const CPUTileBuilder &common);
+  void convertQueries(const TileLoopForms &forms, const CPUTileBuilder &common);
   void convertSequences(TileLoop loop, const CPUTileBuilder &common);
   LogicalResult convertHeads(ForTilesOp loop);
 
@@ -130,8 +130,9 @@ Value BatchConverter::emitList(const Side &rows, const Side &others,
   return lists.back();
 }
 
-void BatchConverter::convertQueries(TileLoop loop,
+void BatchConverter::convertQueries(const TileLoopForms &forms,
                                     const CPUTileBuilder &common) {
+  TileLoop loop = forms.many;
   // Without keys all heads of a token come one after the other, as in memory.
   Value kvHeads = batch.getKvHeads(), group = batch.getGroup();
   if (!loop.blocks) {
@@ -140,7 +141,7 @@ void BatchConverter::convertQueries(TileLoop loop,
   }
   Value list = emitList(queries, keys, batch.getQOffset(), kvHeads, group,
                         batch.getMask(), loop.tiles.getTileType().getSize());
-  QueryLoopConverter(loop, common).emit(list, group);
+  QueryLoopConverter(forms, common).emit(list, group);
 }
 
 void BatchConverter::convertSequences(TileLoop loop,
@@ -184,16 +185,16 @@ LogicalResult BatchConverter::convert(ForTilesOp loop) {
   if (!schedule)
     return loop.emitOpError("expected a #varlen.cpu_schedule under ")
            << kScheduleAttrName;
-  FailureOr<TileLoop> parts = verifyTileLoop(loop, schedule);
-  if (failed(parts))
+  FailureOr<TileLoopForms> forms = verifyTileLoop(loop, schedule);
+  if (failed(forms))
     return failure();
   ImplicitLocOpBuilder builder(loop.getLoc(), b);
-  CPUTileBuilder common(builder, schedule, getElement(*parts), scratch,
+  CPUTileBuilder common(builder, schedule, getElement(forms->many), scratch,
                         {batch.getBlockTable(), batch.getPageRows()});
   if (axis == Axis::Sequences)
-    convertSequences(*parts, common);
+    convertSequences(forms->many, common);
   else
-    convertQueries(*parts, common);
+    convertQueries(*forms, common);
   return success();
 }
 

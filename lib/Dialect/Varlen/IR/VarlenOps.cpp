@@ -417,10 +417,11 @@ LogicalResult SplitTilesOp::verify() {
                            "tiles")) ||
       failed(verifyColumns(getItems().getType(), NumColumns, "items")))
     return failure();
-  for (auto [name, value] :
-       {std::pair("kv_block", getKvBlockAttr()), std::pair("few", getFewAttr()),
-        std::pair("blocks", getBlocksAttr()),
-        std::pair("few_blocks", getFewBlocksAttr())})
+  if (int64_t few = getFew(); few < 0)
+    return emitOpError("expected few to be 0 or more, got ") << few;
+  for (auto [name, value] : {std::pair("kv_block", getKvBlockAttr()),
+                             std::pair("blocks", getBlocksAttr()),
+                             std::pair("few_blocks", getFewBlocksAttr())})
     if (value && value.getInt() < 1)
       return emitOpError("expected a positive ")
              << name << ", got " << value.getInt();

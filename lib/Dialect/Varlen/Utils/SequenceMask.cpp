@@ -10,6 +10,8 @@
 
 #include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
 #include <algorithm>
 
 using namespace mlir;
@@ -43,6 +45,15 @@ MaskRange<Position> SequenceMask::getKeysOf(PositionBuilder b, Position first,
 MaskRange<Value> SequenceMask::emitKeysOf(IndexBuilder &index, Value first,
                                           Value last, Value keys) const {
   return emit(index, getKeysOf(index, first, last, keys));
+}
+
+std::pair<Value, Value>
+SequenceMask::emitLimits(IndexBuilder &index, Value query, Value keys) const {
+  MaskRange<Value> seen = emitKeysOf(index, query, query, keys);
+  // Without a bound on that side.
+  if (isConstantIntValue(seen.begin, 0))
+    return {seen.begin, seen.end};
+  return {index.min(seen.begin, seen.end), seen.end};
 }
 
 MaskRange<Position> SequenceMask::getQueriesOf(PositionBuilder b,

@@ -38,3 +38,11 @@ func.func @one_kind(%tiles: memref<?x10xi64>, %group: index) {
       : (memref<?x10xi64>, index) -> (memref<?x13xi64>, index, index, index)
   return
 }
+
+// -----
+
+func.func @few(%tiles: memref<?x10xi64>, %group: index) {
+  // expected-error @below {{expected few to be 0 or more, got -1}}
+  %0:4 = varlen.split_tiles %tiles group %group kv_block 32 few -1 : memref<?x10xi64> -> memref<?x13xi64>
+  return
+}

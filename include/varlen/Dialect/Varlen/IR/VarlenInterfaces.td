@@ -200,7 +200,10 @@ def Varlen_StateInitOpInterface : OpInterface<"StateInitOpInterface"> {
   let cppNamespace = "::mlir::varlen";
   let methods = [
     InterfaceMethod<"The number that each result is all over.",
-                    "::llvm::SmallVector<double>", "getNumbers">
+                    "::llvm::SmallVector<double>", "getNumbers">,
+    InterfaceMethod<"Makes it the state of score tiles whose rows are these.", "void",
+                    "setOrientation", (ins "::mlir::varlen::Orientation":$orientation),
+                    [{}], [{ return; }]>
   ];
 }
 

@@ -78,13 +78,12 @@ def Varlen_BatchOp : Varlen_Op<"batch", [
 }
 
 //===----------------------------------------------------------------------===//
-// for_tiles, for_parts, for_blocks
+// for_tiles, if_few, for_parts, for_blocks
 //===----------------------------------------------------------------------===//
 
 def Varlen_YieldOp : Varlen_Op<"yield", [
     Pure, Terminator, ReturnLike,
-    ParentOneOf<["ForTilesOp", "ForPartsOp", "ForBlocksOp", "AttnOp", "AttnIntoOp", "AttnGradOp",
-                 "AttnGradIntoOp", "AttnJVPOp", "AttnJVPIntoOp", "AttnJVPGradOp", "AttnJVPGradIntoOp",
+    ParentOneOf<["ForTilesOp", "IfFewOp", "ForPartsOp", "ForBlocksOp", "AttnOp", "AttnIntoOp", "AttnGradOp", "AttnGradIntoOp", "AttnJVPOp", "AttnJVPIntoOp", "AttnJVPGradOp", "AttnJVPGradIntoOp",
                  "OnlineAttnOp", "OnlineAttnGradOp", "OnlineAttnJVPOp", "OnlineAttnJVPGradOp"]>]> {
   let summary = "Ends the body of a tile loop or of a score region";
   let description = [{
@@ -137,6 +136,48 @@ def Varlen_ForTilesOp : Varlen_Op<"for_tiles", [
     }
     /// The batch, or null if it is not made where the loop can see it.
     ::mlir::varlen::BatchOp getBatchOp();
+  }];
+}
+
+def Varlen_IfFewOp : Varlen_Op<"if_few", [
+    RecursiveMemoryEffects, SingleBlockImplicitTerminator<"::mlir::varlen::YieldOp">,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+  let summary = "One form of the body of a tile loop for few queries, another for others";
+  let description = [{
+    The first region runs for a tile that has few queries, the other one for all other
+    tiles. %f is %t, and the rows of its type are the most that such a tile has.
+    Whether a tile is one of them the target decides, by the tile alone. It is all that the
+    loop over tiles has, beside constants.
+
+    Both regions compute the same, in orders of their own: a target may want few queries as
+    rows of score tiles and many as columns.
+
+    ```mlir
+    varlen.for_tiles "attn" %t of queries(768) in %batch {
+      varlen.if_few %f of %t : !varlen.tile<queries(8)> of !varlen.tile<queries(768)> {
+        %q = varlen.read %Q at %f : memref<?x16x64xf32>, !varlen.tile<queries(8)> -> tensor<8x64xf32>
+        ...
+      } else {
+        %q = varlen.read %Q at %t : memref<?x16x64xf32>, !varlen.tile<queries(768)> -> tensor<768x64xf32>
+        ...
+      }
+    }
+    ```
+  }];
+  let arguments = (ins Varlen_TileType:$tile);
+  let regions = (region SizedRegion<1>:$few, SizedRegion<1>:$many);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::mlir::Value":$tile, "::mlir::varlen::TileType":$few)>];
+  let extraClassDeclaration = [{
+    /// The tile, if it has few queries.
+    ::mlir::BlockArgument getFewTile() { return getFewBody()->getArgument(0); }
+    ::mlir::varlen::TileType getFewType() {
+      return ::llvm::cast<::mlir::varlen::TileType>(getFewTile().getType());
+    }
+    ::mlir::Block *getFewBody() { return &getFew().front(); }
+    ::mlir::Block *getManyBody() { return &getMany().front(); }
   }];
 }
 

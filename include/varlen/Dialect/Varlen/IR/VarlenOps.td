@@ -689,8 +689,8 @@ def Varlen_SplitTilesOp : Varlen_Op<"split_tiles", [
     counted from the first key of the sequence on, and a slot of their own for their state.
 
     A tile has few queries if its sequence has at most `few` pairs of a query row and one of
-    the `group` heads, or half of that if the tile visits no more than two blocks. Such tiles
-    have parts of `few_blocks` blocks, and slots of their own. Without `parts` all items are
+    the `group` heads, or half of that if the tile visits no more than two blocks; with `few 0`
+    none has. Such tiles have parts of `few_blocks` blocks, and slots of their own. Without `parts` all items are
     whole tiles.
 
     `%slots` and `%few_slots` say for how many states parts need memory. Without memory for

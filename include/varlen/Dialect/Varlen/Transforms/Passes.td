@@ -272,6 +272,42 @@ def VarlenSplitKV : Pass<"varlen-split-kv"> {
   let statistics = [Statistic<"numSplit", "split", "Loops whose blocks are split into parts">];
 }
 
+def VarlenSpecializeFew : Pass<"varlen-specialize-few"> {
+  let summary = "Write a loop over tiles of queries in a form for few queries, too";
+  let description = [{
+    On a CPU, queries are columns of score tiles (`kq`), and lanes are queries: few queries,
+    as of a sequence that is decoded token by token, would leave most lanes empty. The body
+    of a loop over tiles of queries with blocks becomes a `varlen.if_few`, whose first region
+    is a copy for few queries, in which they are rows (`qk`), so that lanes are keys and
+    columns of values. Few are half the `lanes` of the `#varlen.cpu_schedule` of the loop.
+
+    *Requires*: nothing. Loops without blocks or without such a schedule, of one lane, in two
+    forms already, and with an operation that is not known to compute each query by itself,
+    are left as they are. *Guarantees*: the second region is the body as it was.
+    *Numerics*: few queries sum over keys and columns in another order than others.
+
+    ```mlir
+    varlen.for_tiles "attn" %t of queries(768) in %batch {
+      %q = varlen.read %Q at %t : memref<?x4x64xf32>, !varlen.tile<queries(768)> -> tensor<768x64xf32>
+      ...
+    }
+    ```
+    becomes
+    ```mlir
+    varlen.for_tiles "attn" %t of queries(768) in %batch {
+      varlen.if_few %f of %t : !varlen.tile<queries(8)> of !varlen.tile<queries(768)> {
+        %q = varlen.read %Q at %f : memref<?x4x64xf32>, !varlen.tile<queries(8)> -> tensor<8x64xf32>
+        ...
+      } else {
+        %q = varlen.read %Q at %t : memref<?x4x64xf32>, !varlen.tile<queries(768)> -> tensor<768x64xf32>
+        ...
+      }
+    }
+    ```
+  }];
+  let statistics = [Statistic<"numSpecialized", "specialized", "Loops in two forms">];
+}
+
 def VarlenGuardAttn : Pass<"varlen-guard-attn", "::mlir::ModuleOp"> {
   let summary = "Put attentions without a schedule behind a check at run time";
   let description = [{

@@ -39,6 +39,10 @@ public:
                                 Position last, Position keys) const;
   MaskRange<Value> emitKeysOf(IndexBuilder &index, Value first, Value last,
                               Value keys) const;
+  /// The first key, of `keys`, that a query sees, and the one behind the last:
+  /// the same if it sees none.
+  std::pair<Value, Value> emitLimits(IndexBuilder &index, Value query,
+                                     Value keys) const;
   /// The queries, of `queries`, that see the keys `first` to `last`.
   MaskRange<Position> getQueriesOf(PositionBuilder b, Position first,
                                    Position last, Position queries) const;
