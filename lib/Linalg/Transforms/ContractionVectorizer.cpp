@@ -11,6 +11,7 @@
 #include "FilledMemory.h"
 #include "varlen/Linalg/Attributes.h"
 #include "varlen/Support/IndexBuilder.h"
+#include "varlen/Support/Matrices.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -26,6 +27,8 @@ static constexpr int64_t kRowsAhead = 8;
 static constexpr int64_t kStepsPerPrefetch = 8;
 /// What the second-level cache holds of a tile beside others.
 static constexpr int64_t kTileBytes = 256 * 1024;
+/// Rows of a result that share what is read of a right factor where it is.
+static constexpr int64_t kMostRowsInPlace = 4;
 /// Steps of the contracted loop in one of its trips, where nothing is fetched.
 static constexpr int64_t kUnroll = 2;
 
@@ -87,6 +90,10 @@ ContractionVectorizer::ContractionVectorizer(OpBuilder &builder,
   if (ShapedType::isStatic(columns))
     sizes.vectors =
         std::clamp<int64_t>(llvm::divideCeil(columns, lanes), 1, sizes.vectors);
+  // Few columns leave registers for more rows, which share what is read.
+  bool areFew = 2 * kMostRowsInPlace * sizes.vectors <= target.vectorRegisters;
+  if (!isCached && !hasPanels && areFew)
+    sizes.rows = kMostRowsInPlace;
 }
 
 Value ContractionVectorizer::load(OpOperand &operand, Value mask) {
@@ -130,8 +137,10 @@ Value ContractionVectorizer::emitMask(Value count, int64_t size) {
 /// Fetches a row of the right factor for later, the columns of a tile.
 void ContractionVectorizer::prefetch(Value row, ArrayRef<Value> columns) {
   indices[form.depth] = row;
-  for (Value column : columns) {
-    indices[form.columns] = column;
+  int64_t vectorsOfLine =
+      std::max<int64_t>(getCacheLineElements(getElement(form.rhs)) / lanes, 1);
+  for (size_t j = 0; j < columns.size(); j += vectorsOfLine) {
+    indices[form.columns] = columns[j];
     memref::PrefetchOp::create(b, form.rhs->get(), getIndices(*form.rhs),
                                /*isWrite=*/false, /*localityHint=*/2,
                                /*isDataCache=*/true);
@@ -303,8 +312,19 @@ void ContractionVectorizer::emitRows(Value column, Value columns, bool isCut) {
   Value rest = index.sub(rows, whole);
   if (getConstantIntValue(rest) == 0)
     return;
-  emitIf(b, index.less(index.constant(0), rest),
-         [&] { emitTile({whole, column, rest, cut, sizes.rows - 1}); });
+  if (isCached || hasPanels) {
+    emitIf(b, index.less(index.constant(0), rest),
+           [&] { emitTile({whole, column, rest, cut, sizes.rows - 1}); });
+    return;
+  }
+  // Waiting for memory, few rows should not compute those of more: a tile of
+  // each power of two.
+  for (int64_t numRows = sizes.rows / 2; numRows > 0; numRows /= 2) {
+    Value end = index.roundDown(rows, numRows);
+    emitIf(b, index.less(whole, end),
+           [&] { emitTile({whole, column, Value(), cut, numRows}); });
+    whole = end;
+  }
 }
 
 bool ContractionVectorizer::isOneTile() {

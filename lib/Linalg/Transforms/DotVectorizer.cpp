@@ -51,37 +51,47 @@ Value DotVectorizer::addProducts(Value sum, Value lhs, Value rhs) {
   return multiplyAdd(lhs, rhs, sum);
 }
 
-/// The sum of each vector, in the order of the vectors: halves of two become
-/// one vector until each has one element.
+/// The sum of each vector, in the order of the vectors, whose number is a power
+/// of two and at most that of lanes: halves of two become one vector until each
+/// has one element. A sum has the same bits whatever the number of vectors.
 Value DotVectorizer::addLanes(ArrayRef<Value> vectors) {
   Values sums(vectors);
   int64_t width = cast<VectorType>(sums.front().getType()).getNumElements();
-  // Of how many lanes each sum is made, and the vectors of the tile that one
-  // vector has lanes of.
-  int64_t part = width, count = 1;
-  auto fold = [&](Value lhs, Value rhs) -> Value {
-    SmallVector<int64_t> low, high;
-    for (int64_t side = 0; side < (lhs == rhs ? 1 : 2); ++side)
-      for (int64_t begin = 0; begin < count; ++begin)
-        for (int64_t lane = 0; lane < part / 2; ++lane) {
-          low.push_back(side * width + begin * part + lane);
-          high.push_back(low.back() + part / 2);
-        }
-    return arith::AddFOp::create(b, vector::ShuffleOp::create(b, lhs, rhs, low),
-                                 vector::ShuffleOp::create(b, lhs, rhs, high));
+  // Lanes that a sum still has. A vector has those of some sums, one sum's
+  // behind another's.
+  int64_t part = width;
+  auto isLower = [&](int64_t lane) { return lane % part < part / 2; };
+  auto add = [&](Value lhs, Value rhs, ArrayRef<int64_t> first,
+                 ArrayRef<int64_t> second) -> Value {
+    return arith::AddFOp::create(
+        b, vector::ShuffleOp::create(b, lhs, rhs, first),
+        vector::ShuffleOp::create(b, lhs, rhs, second));
   };
-  while (part > 1) {
-    if (sums.size() > 1) {
-      Values next;
-      for (size_t i = 0; i < sums.size(); i += 2)
-        next.push_back(fold(sums[i], sums[i + 1]));
-      sums = next;
-      count *= 2;
-    } else {
-      sums = {fold(sums.front(), sums.front())};
-      width /= 2;
+  // Lower halves of one vector and upper ones of another stay where they are,
+  // which takes a blend, and the others change places. Neighbours in a vector
+  // are then those whose numbers differ by half of all. Vectors of 128 bits
+  // are split by one instruction as they come.
+  bool exchanges = target.vectorBytes > 16;
+  for (; part > 1 && sums.size() > 1; part /= 2) {
+    SmallVector<int64_t> first, second;
+    for (int64_t lane = 0; exchanges && lane < width; ++lane) {
+      first.push_back(isLower(lane) ? lane : width + lane);
+      second.push_back(isLower(lane) ? lane + part / 2
+                                     : width + lane - part / 2);
     }
-    part /= 2;
+    for (int64_t lane = 0; !exchanges && lane < 2 * width; ++lane)
+      (isLower(lane) ? first : second).push_back(lane);
+    size_t half = sums.size() / 2;
+    for (size_t i = 0; i < half; ++i)
+      sums[i] = exchanges ? add(sums[i], sums[half + i], first, second)
+                          : add(sums[2 * i], sums[2 * i + 1], first, second);
+    sums.resize(half);
+  }
+  for (; part > 1; part /= 2, width /= 2) {
+    SmallVector<int64_t> lower, upper;
+    for (int64_t lane = 0; lane < width; ++lane)
+      (isLower(lane) ? lower : upper).push_back(lane);
+    sums = {add(sums.front(), sums.front(), lower, upper)};
   }
   return sums.front();
 }
@@ -124,13 +134,20 @@ void DotVectorizer::emitTile(Value row, int64_t numRows, Value column) {
   Value mask = vector::CreateMaskOp::create(
       b, VectorType::get({tileSize}, b.getI1Type()), present);
   Value zeroRow = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  // As many rows at once as one vector has sums of.
+  int64_t numLanes = lanes / (isPaired ? 2 : 1);
+  int64_t together = std::min(numRows, numLanes / tileSize);
+  Value added;
   for (int64_t i = 0; i < numRows; ++i) {
+    if (i % together == 0)
+      added = addLanes(ArrayRef(sums).slice(i * tileSize, together * tileSize));
     indices[form.rows] = rows[i];
     SmallVector<Value> at = getIndices(*form.result);
     Value memory = form.result->get();
     Value before =
         vector::MaskedLoadOp::create(b, type, memory, at, mask, zeroRow);
-    Value sum = addLanes(ArrayRef(sums).slice(i * tileSize, tileSize));
+    Value sum = vector::ExtractStridedSliceOp::create(
+        b, added, {i % together * tileSize}, {tileSize}, {1});
     vector::MaskedStoreOp::create(b, memory, at, mask,
                                   arith::AddFOp::create(b, before, sum));
   }

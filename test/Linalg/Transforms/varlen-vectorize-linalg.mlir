@@ -270,7 +270,8 @@ func.func @functions(%y: memref<?x64xf32>) {
 // CHECK-LABEL: func.func @panel
 // CHECK: scf.for
 // CHECK:   scf.for {{.*}} -> (vector<8xf32>, vector<8xf32>,
-// CHECK-COUNT-2: memref.prefetch
+// CHECK:         memref.prefetch
+// CHECK-NOT:     memref.prefetch
 // CHECK-COUNT-12: vector.fma
 // CHECK-COUNT-12: vector.store
 // CHECK:   scf.if
@@ -286,7 +287,8 @@ func.func @panel(%a: memref<?x256xf32>, %b: memref<256x16xf32>, %c: memref<?x16x
 // CHECK: scf.for
 // CHECK:   scf.for
 // CHECK:     scf.for {{.*}} -> (vector<8xf32>, vector<8xf32>,
-// CHECK-COUNT-4: memref.prefetch
+// CHECK-COUNT-2: memref.prefetch
+// CHECK-NOT:     memref.prefetch
 // CHECK-COUNT-8: vector.fma
 // CHECK-COUNT-8: vector.store
 // CHECK:   scf.if
@@ -298,11 +300,21 @@ func.func @product(%a: memref<?x?xf32>, %b: memref<?x?xf32>, %c: memref<?x?xf32>
   return
 }
 
-// No more vectors than a row has.
+// No more vectors than a row has, and four rows for two: in one tile, then of
+// what is left two and one. A line of memory is fetched once.
 // CHECK-LABEL: func.func @few_columns
-// CHECK: scf.for {{.*}} -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
+// CHECK:     scf.for {{.*}} -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
+// CHECK:       memref.prefetch
+// CHECK-NOT:   memref.prefetch
 // CHECK-COUNT-2: vector.load {{.*}} : memref<?x16xbf16, {{.*}}>, vector<8xbf16>
+// CHECK-COUNT-8: vector.fma
+// CHECK:     scf.if
+// CHECK:       scf.for {{.*}} -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
 // CHECK-COUNT-4: vector.fma
+// CHECK:     scf.if
+// CHECK:       scf.for {{.*}} -> (vector<8xf32>, vector<8xf32>) {
+// CHECK-COUNT-2: vector.fma
+// CHECK-NOT: vector.fma
 func.func @few_columns(%a: memref<?x?xf32>, %b: memref<?x16xbf16, strided<[64, 1]>>, %c: memref<?x16xf32>) {
   linalg.contract indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (k, j)>, affine_map<(i, j, k) -> (i, j)>]
       ins(%a, %b : memref<?x?xf32>, memref<?x16xbf16, strided<[64, 1]>>) outs(%c : memref<?x16xf32>)
@@ -319,13 +331,20 @@ func.func @few_columns(%a: memref<?x?xf32>, %b: memref<?x16xbf16, strided<[64, 1
 // CHECK:     %[[SUMS:.*]]:4 = scf.for {{.*}} -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
 // CHECK-COUNT-4: vector.fma
 // CHECK:     %[[MASK:.*]] = vector.create_mask
-// CHECK:     vector.shuffle %[[SUMS]]#0, %[[SUMS]]#1 [0, 1, 2, 3, 8, 9, 10, 11]
-// CHECK:     vector.shuffle %[[SUMS]]#0, %[[SUMS]]#1 [4, 5, 6, 7, 12, 13, 14, 15]
-// CHECK:     %[[HALVES:.*]] = arith.addf
-// CHECK:     vector.shuffle %[[HALVES]], %[[HALVES]] [0, 1, 4, 5]
-// CHECK:     vector.shuffle %[[HALVES]], %[[HALVES]] [2, 3, 6, 7]
+// CHECK:     vector.shuffle %[[SUMS]]#0, %[[SUMS]]#2 [0, 1, 2, 3, 12, 13, 14, 15]
+// CHECK:     vector.shuffle %[[SUMS]]#0, %[[SUMS]]#2 [4, 5, 6, 7, 8, 9, 10, 11]
+// CHECK:     %[[FIRST:.*]] = arith.addf
+// CHECK:     vector.shuffle %[[SUMS]]#1, %[[SUMS]]#3
+// CHECK:     %[[SECOND:.*]] = arith.addf
+// CHECK:     vector.shuffle %[[FIRST]], %[[SECOND]] [0, 1, 10, 11, 4, 5, 14, 15]
+// CHECK:     vector.shuffle %[[FIRST]], %[[SECOND]] [2, 3, 8, 9, 6, 7, 12, 13]
 // CHECK:     %[[QUARTERS:.*]] = arith.addf
-// CHECK:     vector.shuffle %[[QUARTERS]], %[[QUARTERS]] [0, 2]
+// CHECK:     vector.shuffle %[[QUARTERS]], %[[QUARTERS]] [0, 2, 4, 6]
+// CHECK:     vector.shuffle %[[QUARTERS]], %[[QUARTERS]] [1, 3, 5, 7]
+// CHECK:     %[[ALL:.*]] = arith.addf
+// CHECK:     vector.extract_strided_slice %[[ALL]] {offsets = [0], sizes = [2], strides = [1]}
+// CHECK:     vector.maskedstore %{{.*}}, %[[MASK]]
+// CHECK:     vector.extract_strided_slice %[[ALL]] {offsets = [2], sizes = [2], strides = [1]}
 // CHECK:     vector.maskedstore %{{.*}}, %[[MASK]], %{{.*}} : memref<?x?xf32>, vector<2xi1>, vector<2xf32>
 // CHECK:   scf.for
 // CHECK:     scf.for {{.*}} -> (vector<8xf32>, vector<8xf32>) {
