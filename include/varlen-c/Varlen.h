@@ -246,7 +246,8 @@ typedef struct VarlenParameter {
   uint8_t bits;
   /* A scalar is passed as a tensor of rank 0. */
   bool isScalar;
-  /* Whether the call may write to it: results, and memrefs. */
+  /* Whether the call may write to it: a result, or a memref of which no
+     operation says that it is only read. */
   bool isWritten;
   int32_t rank;
   const int64_t *shape;
@@ -300,7 +301,7 @@ typedef struct VarlenCallOptions {
      allocates, and keeps scratch of threads for the next call. */
   void *workspace;
   size_t workspaceSize;
-  /* VARLEN_INVALID_ARGUMENT where a memref, which the function may write to,
+  /* VARLEN_INVALID_ARGUMENT where a memref that the function may write to
      overlaps another argument. */
   bool separateWrites;
 } VarlenCallOptions;
@@ -437,7 +438,8 @@ VARLEN_API VarlenStatus varlenLauncherLoad(VarlenLauncher launcher,
    a multiple of 256, not used otherwise until they are done. What kernels find
    wrong, varlenLauncherCheck tells; dense results are NaN then, others are not
    written. A launch can be captured in a graph: it allocates no memory of the
-   device. */
+   device. Results, and memrefs that the function may write to, may overlap
+   nothing else. */
 VARLEN_API VarlenStatus varlenLauncherLaunch(VarlenLauncher launcher,
                                              const VarlenTensor *const *tensors,
                                              size_t numTensors, void *workspace,
@@ -451,7 +453,7 @@ VARLEN_API VarlenStatus varlenLauncherCheck(const void *workspace,
 /* As varlenLauncherLaunch, for a host that waits for nothing. What kernels find
    wrong goes to a record in memory of the host, one for each context, and not
    to the workspace. VARLEN_BAD_DATA, without a launch, if it has an error of an
-   earlier launch, which is then taken out. Results may overlap nothing else. */
+   earlier launch, which is then taken out. */
 VARLEN_API VarlenStatus varlenLauncherEnqueue(
     VarlenLauncher launcher, const VarlenTensor *const *tensors,
     size_t numTensors, void *workspace, size_t bytes, void *stream);

@@ -331,7 +331,7 @@ static VarlenStatus launch(VarlenLauncher handle,
     return status;
   if (VarlenStatus status = checkWorkspace(launcher, binding, workspace, bytes))
     return status;
-  if (VarlenStatus status = isPolled ? binding.checkOverlap() : VARLEN_OK)
+  if (VarlenStatus status = binding.checkOverlap())
     return status;
   varlen_clear_error();
   InContextOf entered(stream, device);

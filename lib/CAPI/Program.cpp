@@ -15,6 +15,9 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/Interfaces/ShapedOpInterfaces.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -82,7 +85,7 @@ static LogicalResult readParameter(func::FuncOp function, Type type,
                "bits, got ")
            << type << " for '" << parameter.name << "'";
   parameter.isScalar = !shaped;
-  parameter.isWritten = isa<MemRefType>(type);
+  parameter.isWritten = false;
   if (!shaped)
     return success();
   for (int64_t extent : shaped.getShape())
@@ -106,6 +109,39 @@ static LogicalResult readParameter(func::FuncOp function, Type type,
   return success();
 }
 
+/// Whether an operation may write to memory, which it has as an operand, or
+/// keep it for others to: unless it says that it reads it, or asks for extents.
+static bool mayWrite(Operation *op, Value memory) {
+  if (isa<ShapedDimOpInterface>(op))
+    return false;
+  auto interface = dyn_cast<MemoryEffectOpInterface>(op);
+  if (!interface)
+    return true;
+  SmallVector<MemoryEffects::EffectInstance> effects;
+  interface.getEffects(effects);
+  bool reads = false;
+  for (const MemoryEffects::EffectInstance &effect : effects) {
+    bool isRead = isa<MemoryEffects::Read>(effect.getEffect());
+    if (effect.getValue() == memory)
+      reads |= isRead;
+    if (!isRead && (!effect.getValue() || effect.getValue() == memory))
+      return true;
+  }
+  return !reads;
+}
+
+/// Whether memory, or a view of it, may be written to.
+static bool mayBeWritten(Value memory) {
+  return llvm::any_of(memory.getUses(), [](OpOperand &use) {
+    auto view = dyn_cast<ViewLikeOpInterface>(use.getOwner());
+    if (view && view.getViewSource() == use.get())
+      return llvm::any_of(view->getResults(), [](Value result) {
+        return isa<BaseMemRefType>(result.getType()) && mayBeWritten(result);
+      });
+    return mayWrite(use.getOwner(), use.get());
+  });
+}
+
 static LogicalResult readFunction(func::FuncOp op, bool stridedTensors,
                                   Function &function) {
   function.name = op.getName().str();
@@ -118,6 +154,8 @@ static LogicalResult readFunction(func::FuncOp op, bool stridedTensors,
                              "arg" + Twine(i), stridedTensors, argument)))
       return failure();
     op.removeArgAttr(i, varlen::kNameAttrName);
+    argument.isWritten =
+        isa<MemRefType>(type.getInput(i)) && mayBeWritten(op.getArgument(i));
     argument.finish();
   }
   for (auto [i, result] : llvm::enumerate(function.results)) {

@@ -89,6 +89,11 @@ static void testAppend(void) {
                "of arg5");
   for (int i = 0; i < POOL * PAGE * ROW; ++i)
     EXPECT(kCache[i] == 0.5f);
+  /* Where it only reads they may. */
+  tensors[6].tensor.data = vCache;
+  tensors[6].shape[0] = POOL;
+  tensors[1].tensor.data = tensors[0].tensor.data;
+  EXPECT(!varlenFunctionCall(append, all, 7, NULL, 0, &options));
   free(options.workspace);
   varlenProgramDestroy(program);
 }

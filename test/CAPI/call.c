@@ -73,7 +73,19 @@ static void testSignature(void) {
   EXPECT(!compile(
       ATTENTION
       "func.func @other(%x: memref<?x8xbf16, strided<[?, 1], offset: ?>>,\n"
-      "                 %n: index, %b: tensor<2xi1>) -> i64 {\n"
+      "                 %n: index, %b: tensor<2xi1>, %y: memref<?xf32>)\n"
+      "    -> i64 {\n"
+      "  %zero = arith.constant 0 : index\n"
+      "  %row = memref.subview %x[%n, 0] [1, 8] [1, 1]\n"
+      "      : memref<?x8xbf16, strided<[?, 1], offset: ?>>\n"
+      "        to memref<1x8xbf16, strided<[?, 1], offset: ?>>\n"
+      "  %first = memref.load %row[%zero, %zero]\n"
+      "      : memref<1x8xbf16, strided<[?, 1], offset: ?>>\n"
+      "  %wide = arith.extf %first : bf16 to f32\n"
+      "  %cut = memref.subview %y[%n] [1] [1]\n"
+      "      : memref<?xf32> to memref<1xf32, strided<[1], offset: ?>>\n"
+      "  memref.store %wide, %cut[%zero]\n"
+      "      : memref<1xf32, strided<[1], offset: ?>>\n"
       "  %c = arith.constant 1 : i64\n"
       "  return %c : i64\n"
       "}\n"
@@ -95,7 +107,8 @@ static void testSignature(void) {
 
   function = get(program, "other");
   const VarlenParameter *x = varlenFunctionGetArgument(function, 0);
-  EXPECT(x->isWritten && x->code == VARLEN_BFLOAT && x->bits == 16);
+  EXPECT(!x->isWritten && x->code == VARLEN_BFLOAT && x->bits == 16);
+  EXPECT(varlenFunctionGetArgument(function, 3)->isWritten);
   EXPECT(x->strides && x->strides[0] == VARLEN_DYNAMIC && x->strides[1] == 1);
   const VarlenParameter *n = varlenFunctionGetArgument(function, 1);
   EXPECT(n->isScalar && n->rank == 0 && n->code == VARLEN_INT && n->bits == 64);

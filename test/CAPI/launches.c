@@ -434,6 +434,16 @@ static void testUpdate(void) {
   EXPECT(!varlenLauncherCheck(workspace, stream));
   EXPECT(has(&x, host.q, Q_SIZE, 1, stream));
   EXPECT(has(&cache, host.q, Q_SIZE, 2, stream));
+  /* Which is nothing else of the launch. */
+  void *own = x.tensor.data;
+  x.tensor.data = (float *)cache.tensor.data + 1;
+  x.tensor.shape[0] = Q_SIZE - 1;
+  EXPECT_ERROR(
+      varlenLauncherLaunch(update, tensors, 2, workspace, bytes, stream),
+      VARLEN_INVALID_ARGUMENT,
+      "arg1: expected memory that no other tensor of the call has, got some "
+      "of arg0");
+  x.tensor.data = own;
   release(x.tensor.data);
   release(cache.tensor.data);
   release(workspace);
