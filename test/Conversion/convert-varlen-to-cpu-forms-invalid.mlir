@@ -1,6 +1,6 @@
 // RUN: varlen-opt %s -split-input-file -verify-diagnostics --convert-varlen-to-cpu
 
-// Of the two forms of a loop over queries.
+// The two forms of a loop over queries.
 
 #cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
 
