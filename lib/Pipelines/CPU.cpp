@@ -150,6 +150,7 @@ void varlen::buildVarlenAttnToLoops(OpPassManager &manager,
   manager.addPass(createVarlenSplitKV());
   manager.addPass(createVarlenSpecializeFew());
   manager.addPass(createConvertVarlenToCPU());
+  manager.addPass(createVarlenExpandQueries());
   manager.addPass(createVarlenExpandRows());
   manager.addPass(createVarlenOnlineSoftmax());
   manager.addPass(createVarlenChooseCopies());

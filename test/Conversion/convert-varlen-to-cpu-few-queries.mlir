@@ -25,23 +25,18 @@
 // CHECK: %[[Q0:.*]] = memref.subview %[[QS]][0, 0, 0] [1, 4, 16]
 // CHECK: %[[QUSED:.*]] = memref.subview %[[Q0]][0, 0] [%{{.*}}, 16]
 // CHECK: varlen.read_rows %[[Q]] rows(%[[ITEM]]#0, %[[ITEM]]#3, %[[ITEM]]#1, %c2) valid(%{{.*}}) to %{{.*}} as rows
-// CHECK: memref.store %{{.*}}, %[[LO]]
-// CHECK: memref.store %{{.*}}, %[[HI]]
+// CHECK: varlen.key_limits mask <full> pairs(%[[ITEM]]#1, %c2) valid(%{{.*}}) of(%[[ITEM]]#6, %[[ITEM]]#5) to %[[LO]], %[[HI]] : memref<4x1xi32>, memref<4x1xi32>
 // Parts of the keys, each with a state of its own.
 // CHECK: scf.for %[[PART:[^ ]*]] = %{{.*}} to %{{.*}} step %c1 {
 // CHECK: %[[ACC:.*]] = memref.subview %[[ACCS]][%{{.*}}, 0, 0] [1, 4, 24]
 // CHECK: %[[M:.*]] = memref.subview %[[MS]][%{{.*}}, 0, 0] [1, 4, 1]
 // CHECK: %[[L:.*]] = memref.subview %[[LS]][%{{.*}}, 0, 0] [1, 4, 1]
 // CHECK: scf.if %[[IS_MERGE]] {
-// CHECK: memref.subview %[[LEFT]]
-// CHECK: linalg.copy
+// CHECK: %[[LEFT_ACC:.*]] = memref.subview %[[LEFT]]
+// CHECK: varlen.for_queries qk {{.*}} ins(%[[LEFT_ACC]],{{.*}} outs(%[[ACC]] as scratch, %[[M]] as scratch, %[[L]] as scratch :
 // CHECK: } else {
-// CHECK: %[[ACC0:.*]] = memref.subview %[[ACC]]
-// CHECK: linalg.fill ins({{.*}} outs(%[[ACC0]]
-// CHECK: %[[M0:.*]] = memref.subview %[[M]]
-// CHECK: linalg.fill ins({{.*}} outs(%[[M0]]
-// CHECK: %[[L0:.*]] = memref.subview %[[L]]
-// CHECK: linalg.fill ins({{.*}} outs(%[[L0]]
+// CHECK: varlen.for_queries qk {{.*}} outs(%[[ACC]] as scratch, %[[M]] as scratch, %[[L]] as scratch :
+// CHECK: varlen.online_init qk scale 2.500000e-01 : tensor<4x24xf32>, tensor<4x1xf32>
 // The blocks of keys, of which the next one is asked for. The state goes from block to block
 // as tensors.
 // CHECK: %[[BEGIN:.*]] = bufferization.to_tensor %[[ACC]] restrict
@@ -57,10 +52,10 @@
 // CHECK: bufferization.materialize_in_destination %[[LAST]]#0 in restrict writable %[[ACC]]
 // The parts become one in their order.
 // CHECK: arith.cmpi sgt, %[[PART]], %c0
+// CHECK: varlen.for_queries qk
 // CHECK: varlen.online_merge qk
-// CHECK: varlen.online_finish qk %{{.*}}, %{{.*}}, %{{.*}} scale 2.500000e-01 : tensor<?x24xf32>, tensor<?x1xf32>
-// CHECK: varlen.write_rows %{{.*}} to %[[OUT]]
-// CHECK: memref.store %{{.*}}, %[[LSE]]
+// CHECK: varlen.for_queries qk rows(%[[ITEM]]#0, %[[ITEM]]#3, %[[ITEM]]#1, %c2) {{.*}} outs(%[[OUT]] as rows, %[[LSE]] as numbers :
+// CHECK: varlen.online_finish qk %{{.*}}, %{{.*}}, %{{.*}} scale 2.500000e-01 : tensor<4x24xf32>, tensor<4x1xf32>
 // CHECK: }
 // CHECK: %[[MANY:.*]] = arith.cmpi sle, %[[ITEM]]#11, %c0
 // CHECK: scf.if %[[MANY]] {
@@ -81,8 +76,8 @@ func.func @grouped(%q: memref<?x4x16xf32>, %k: memref<?x2x16xf32>, %v: memref<?x
 // CHECK: %[[S:.*]] = memref.load %[[SINK]]
 // CHECK: memref.store %[[S]], %{{.*}} : memref<4x1xf32>
 // CHECK: varlen.online_attn qk ins({{.*}} : tensor<?x8xf16>, tensor<?x8xf16>, tensor<?x8xf16>)
-// CHECK: varlen.online_finish qk %{{.*}}, %{{.*}}, %{{.*}} sink(%{{.*}} : tensor<?x1xf32>) scale 1.000000e+00 rounded
-// CHECK: varlen.write_rows {{.*}} : memref<4x8xf32> to memref<?x2x8xf16>
+// CHECK: varlen.for_queries qk {{.*}} outs(%{{.*}} as rows, %{{.*}} as numbers : memref<?x2x8xf16>,
+// CHECK: varlen.online_finish qk %{{.*}}, %{{.*}}, %{{.*}} sink(%{{.*}} : tensor<4x1xf32>) scale 1.000000e+00 rounded
 // CHECK: varlen.online_attn kq ins({{.*}} : tensor<8x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>)
 func.func @narrow(%q: memref<?x2x8xf16>, %k: memref<?x1x8xf16>, %v: memref<?x1x8xf16>, %cu: memref<?xi32>, %sink: memref<2xf32>, %out: memref<?x2x8xf16>, %lse: memref<2x?xf32>) {
   varlen.attn %q, %k, %v, %cu, %cu sink(%sink) outs(%out, %lse) {scale = 1.0 : f32, varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 1, kv_block = 16, kv = copy>} : (memref<?x2x8xf16>, memref<?x1x8xf16>, memref<?x1x8xf16>, memref<?xi32>, memref<?xi32>, memref<2xf32>, memref<?x2x8xf16>, memref<2x?xf32>) -> ()

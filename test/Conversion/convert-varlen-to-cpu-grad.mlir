@@ -21,13 +21,15 @@
 // CHECK: vector.load %[[DOUT]]
 // CHECK: vector.load %[[OUT]]
 // CHECK: vector.reduction <add>
-// CHECK: %[[L:.*]], %[[D:.*]], %[[T:.*]] = varlen.online_statistics {{.*}} natural : tensor<1x8xf32>
-// CHECK: %[[LX:.*]] = tensor.extract %[[L]]
-// CHECK: %[[DX:.*]] = tensor.extract %[[D]]
-// CHECK: memref.store %[[LX]], %[[LSES]][%[[KVHEAD:.*]], %[[PAIR:.*]]]
-// CHECK: memref.store %[[DX]], %[[DELTA]][%[[KVHEAD]], %[[PAIR]]]
-// CHECK: %[[TX:.*]] = tensor.extract %[[T]]
-// CHECK: memref.store %[[TX]], %[[TERMS]]
+// CHECK: varlen.for_queries kq {{.*}} outs(%[[LX:.*]] as scratch, %[[DX:.*]] as scratch, %[[TX:.*]] as scratch :
+// CHECK: %[[L:.*]], %[[D:.*]], %[[T:.*]] = varlen.online_statistics {{.*}} natural :
+// CHECK: varlen.yield %[[L]], %[[D]], %[[T]]
+// CHECK: %[[LN:.*]] = memref.load %[[LX]]
+// CHECK: %[[DN:.*]] = memref.load %[[DX]]
+// CHECK: memref.store %[[LN]], %[[LSES]][%[[KVHEAD:.*]], %[[PAIR:.*]]]
+// CHECK: memref.store %[[DN]], %[[DELTA]][%[[KVHEAD]], %[[PAIR]]]
+// CHECK: %[[TN:.*]] = memref.load %[[TX]]
+// CHECK: memref.store %[[TN]], %[[TERMS]]
 // Rows of no sequence.
 // CHECK: } else {
 // CHECK-NOT: memref.load %[[LSE]]

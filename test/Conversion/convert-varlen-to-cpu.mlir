@@ -40,17 +40,14 @@
 // CHECK: scf.if %[[USED]] {
 // Few queries have a form of their own, which is a test of its own.
 // CHECK: varlen.online_finish qk
-// CHECK: %[[END:.*]] = memref.subview %[[STATES]][0, 0, 0] [1, 48, 16]
+// CHECK: %[[FIRST_STATE:.*]] = memref.subview %[[STATES]][0, 0, 0] [1, 48, 16]
+// CHECK: %[[END:.*]] = memref.cast %[[FIRST_STATE]]
 // Two panels at most, of which the queries become columns.
 // CHECK: scf.for %[[PANEL0:[^ ]*]] = %c0 to %{{.*}} step %c1
 // CHECK: %[[QP:.*]] = memref.subview %[[QT]][%[[PANEL0]], 0, 0] [1, 16, 16]
 // CHECK: varlen.read_rows %[[Q]] rows(%[[ITEM]]#0, %[[ITEM]]#3, %{{.*}}, %c2) valid(%{{.*}}) to %[[QP]] as columns : memref<?x4x16xf32> to memref<16x16xf32,
-// The keys that each query sees; vectors without a query see none.
-// CHECK: memref.store %{{.*}}, %[[LO]]
-// CHECK: memref.store %{{.*}}, %[[HI]]
-// CHECK: scf.for %{{.*}} = %{{.*}} to %c16 step %c1
-// CHECK: memref.store %[[NONE:.*]], %[[LO]]
-// CHECK: memref.store %[[NONE]], %[[HI]]
+// The keys that each query sees.
+// CHECK: varlen.key_limits mask <full> pairs(%[[ITEM]]#1, %c2) valid(%[[ITEM]]#2) of(%[[ITEM]]#6, %[[ITEM]]#5) to %[[LO]], %[[HI]] : memref<2x16xi32>, memref<2x16xi32>
 // Parts of 16 kv blocks: of a state that another item has left, or from the
 // state before the first one.
 // CHECK: scf.for %[[PART:[^ ]*]] = %c0 to %{{.*}} step %c1 {
@@ -61,23 +58,14 @@
 // CHECK: scf.if %[[IS_MERGE]] {
 // CHECK: %[[LEFT_SLOT:.*]] = arith.addi %[[ITEM]]#12, %[[PART]]
 // CHECK: %[[LEFT_ACC:.*]] = memref.subview %[[PARTACC]][%[[LEFT_SLOT]], 0, 0] [1, 48, 16]
-// CHECK: %[[FROM:.*]] = memref.subview %[[LEFT_ACC]]
-// CHECK: %[[TO:.*]] = memref.subview %[[ACC]]
-// CHECK: linalg.copy ins(%[[FROM]] {{.*}} outs(%[[TO]]
+// CHECK: varlen.for_queries kq {{.*}} ins(%[[LEFT_ACC]],{{.*}} outs(%[[ACC]] as scratch, %[[M]] as scratch, %[[L]] as scratch :
+// CHECK: ^bb0(%[[MOVED:[^:]*]]: tensor<24x32xf32>,
+// CHECK: varlen.yield %[[MOVED]],
 // CHECK: } else {
 // CHECK: %[[NUMBER:.*]] = arith.addi
 // CHECK: arith.muli %[[NUMBER]], %c512
-// A single panel has no state behind the vector of its last query.
-// CHECK: %[[SINGLE:.*]] = arith.cmpi eq, %[[PANELS:.*]], %c1
-// CHECK: %[[COLUMNS:.*]] = arith.select %[[SINGLE]], %{{.*}}, %c16
-// CHECK: scf.for %[[COLUMN0:[^ ]*]] = %c0 to %[[COLUMNS]] step %c8 {
-// CHECK: %[[ROWS0:.*]] = arith.muli %[[PANELS]], %c24
-// CHECK: %[[ACC0:.*]] = memref.subview %[[ACC]][0, %[[COLUMN0]]] [%[[ROWS0]], 8]
-// CHECK: linalg.fill ins({{.*}} outs(%[[ACC0]]
-// CHECK: %[[M0:.*]] = memref.subview %[[M]][0, %[[COLUMN0]]] [%[[PANELS]], 8]
-// CHECK: linalg.fill ins({{.*}} outs(%[[M0]]
-// CHECK: %[[L0:.*]] = memref.subview %[[L]][0, %[[COLUMN0]]] [%[[PANELS]], 8]
-// CHECK: linalg.fill ins({{.*}} outs(%[[L0]]
+// CHECK: varlen.for_queries kq rows(%[[ITEM]]#0, %[[ITEM]]#3, %[[ITEM]]#1, %c2) valid(%[[ITEM]]#2) outs(%[[ACC]] as scratch, %[[M]] as scratch, %[[L]] as scratch :
+// CHECK: varlen.online_init kq scale 2.500000e-01 : tensor<24x32xf32>, tensor<1x32xf32>
 // The kv blocks of the tile; a copy unless one panel reads it and it is whole. The
 // state goes from block to block, and from panel to panel, as tensors.
 // CHECK: %[[BEGIN:.*]] = bufferization.to_tensor %[[ACC]] restrict
@@ -110,24 +98,18 @@
 // CHECK-NOT: varlen.online_attn
 // The parts become one in their order.
 // CHECK: arith.cmpi sgt, %[[PART]], %c0
-// CHECK: varlen.online_merge kq
+// CHECK: varlen.for_queries kq {{.*}} ins(%[[END]], %[[END_M:.*]], %[[END_L:.*]], %[[ACC]], %[[M]], %[[L]] : {{.*}} outs(%[[END]] as scratch, %[[END_M]] as scratch, %[[END_L]] as scratch :
+// CHECK: varlen.online_merge kq {{.*}} : tensor<24x32xf32>, tensor<1x32xf32>
 // The state of a part is left for the item that merges.
 // CHECK: scf.if %[[IS_PART]] {
 // CHECK: %[[PART_ACC:.*]] = memref.subview %[[PARTACC]][%[[ITEM]]#12, 0, 0] [1, 48, 16]
-// CHECK: %[[LEFT:.*]] = memref.subview %[[END]]
-// CHECK: %[[KEPT:.*]] = memref.subview %[[PART_ACC]]
-// CHECK: linalg.copy ins(%[[LEFT]] {{.*}} outs(%[[KEPT]]
+// CHECK: varlen.for_queries kq {{.*}} ins(%[[END]],{{.*}} outs(%[[PART_ACC]] as scratch,
 // CHECK: } else {
-// The end of a vector of queries: out goes to rows of scratch, as a token has
-// several heads, and lse to memory from the tensor.
-// CHECK: %[[OROWS:.*]] = memref.alloc() {alignment = 64 : i64} : memref<8x24xf32>
-// CHECK: %[[ACCS:.*]] = memref.subview %[[END]][%{{.*}}, %{{.*}}] [24, 8] [1, 1]
-// CHECK: %[[ACCT:.*]] = bufferization.to_tensor %[[ACCS]] restrict
-// CHECK: %[[O:.*]], %[[E:.*]] = varlen.online_finish kq %[[ACCT]], %{{.*}}, %{{.*}} scale 2.500000e-01 : tensor<24x8xf32>, tensor<1x8xf32>
-// CHECK: bufferization.materialize_in_destination %[[O]] in restrict writable %[[OROWS]] : (tensor<8x24xf32>,
-// CHECK: varlen.write_rows %[[OROWS]] to %[[OUT]] rows(%[[ITEM]]#0, %[[ITEM]]#3, %{{.*}}, %c2)
-// CHECK: %[[X:.*]] = tensor.extract %[[E]][%c0, %{{.*}}]
-// CHECK: memref.store %[[X]], %[[LSE]]
+// The end of the queries: out and lse go to memory.
+// CHECK: varlen.for_queries kq rows(%[[ITEM]]#0, %[[ITEM]]#3, %[[ITEM]]#1, %c2) valid(%[[ITEM]]#2) ins(%[[END]], {{.*}} outs(%[[OUT]] as rows, %[[LSE]] as numbers :
+// CHECK: ^bb0(%[[ACCT:[^:]*]]: tensor<24x32xf32>,
+// CHECK: %[[O:.*]], %[[E:.*]] = varlen.online_finish kq %[[ACCT]], %{{.*}}, %{{.*}} scale 2.500000e-01 : tensor<24x32xf32>, tensor<1x32xf32>
+// CHECK: varlen.yield %[[O]], %[[E]]
 // CHECK: } else {
 // CHECK: varlen.fill_rows %[[OUT]] rows(%[[ITEM]]#0, %[[ITEM]]#3, %[[ITEM]]#1, %c2) valid(%[[ITEM]]#2) with 0.000000e+00
 // CHECK: memref.store %cst{{.*}}, %[[LSE]]
@@ -160,8 +142,7 @@ func.func @whole(%q: memref<?x4x16xf32>, %k: memref<?x2x16xf32>, %v: memref<?x2x
 
 // -----
 
-// bf16 is converted as it is packed and copied; the output on its way to rows, which are
-// those of the vector's queries, as a token has one head.
+// bf16 is converted as it is packed and copied; the output on its way to memory.
 
 // CHECK-LABEL: @converted
 // CHECK-SAME: %[[Q:[^:]*]]: memref<?x1x8xbf16>, %[[K:[^:]*]]: memref<?x1x8xbf16>
@@ -169,13 +150,8 @@ func.func @whole(%q: memref<?x4x16xf32>, %k: memref<?x2x16xf32>, %v: memref<?x2x
 // CHECK: varlen.read_rows %[[Q]] {{.*}} : memref<?x1x8xbf16> to memref<8x8xf32,
 // CHECK: varlen.read_rows %[[K]] {{.*}} : memref<?x1x8xbf16> to memref<?x8xf32,
 // CHECK: varlen.online_attn kq ins({{.*}} : tensor<8x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>)
-// CHECK: %[[OUTROWS:.*]] = memref.subview %{{.*}}[%{{.*}}, %{{.*}}, 0] [%[[COUNT:.*]], 1, 8] [1, 1, 1] : memref<?x1x8xbf16>
-// CHECK: %[[O:.*]], %{{.*}} = varlen.online_finish kq {{.*}} : tensor<8x8xf32>,
-// CHECK: %[[OT:.*]] = tensor.extract_slice %[[O]][0, 0] [%[[COUNT]], 8]
-// CHECK: %[[ROUNDED:.*]] = linalg.generic {{.*}} ins(%[[OT]]
-// CHECK: arith.truncf
-// CHECK: bufferization.materialize_in_destination %[[ROUNDED]] in restrict writable %[[OUTROWS]]
-// CHECK-NOT: varlen.write_rows
+// CHECK: varlen.for_queries kq {{.*}} outs(%{{.*}} as rows, %{{.*}} as numbers : memref<?x1x8xbf16>, memref<1x?xf32>)
+// CHECK: varlen.online_finish kq {{.*}} : tensor<8x8xf32>,
 func.func @converted(%q: memref<?x1x8xbf16>, %k: memref<?x1x8xbf16>, %v: memref<?x1x8xbf16>, %cu: memref<?xi32>, %out: memref<?x1x8xbf16>, %lse: memref<1x?xf32>) {
   varlen.attn %q, %k, %v, %cu, %cu outs(%out, %lse) {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 1, kv_block = 16, kv = copy>} : (memref<?x1x8xbf16>, memref<?x1x8xbf16>, memref<?x1x8xbf16>, memref<?xi32>, memref<?xi32>, memref<?x1x8xbf16>, memref<1x?xf32>) -> ()
   return
@@ -212,8 +188,8 @@ func.func @pairs(%q: memref<?x1x16xbf16>, %k: memref<?x1x16xbf16>, %v: memref<?x
 // CHECK: %[[S:.*]] = memref.load %[[SINK]][%[[HEAD]]]
 // CHECK: memref.store %[[S]], %[[SINKS:.*]][%{{.*}}, %[[LANE]]]
 // CHECK: varlen.online_attn kq
-// CHECK: %[[OWN:.*]] = memref.subview %[[SINKS]]
-// CHECK: %[[ST:.*]] = bufferization.to_tensor %[[OWN]]
+// CHECK: varlen.for_queries kq {{.*}} ins(%{{.*}}, %{{.*}}, %{{.*}}, %[[SINKS]] :
+// CHECK: ^bb0(%{{.*}}: tensor<8x8xf32>, %{{.*}}: tensor<1x8xf32>, %{{.*}}: tensor<1x8xf32>, %[[ST:[^:]*]]: tensor<1x8xf32>):
 // CHECK: varlen.online_finish kq %{{.*}}, %{{.*}}, %{{.*}} sink(%[[ST]] : tensor<1x8xf32>)
 func.func @sink(%q: memref<?x2x8xf32>, %k: memref<?x1x8xf32>, %v: memref<?x1x8xf32>, %cu: memref<?xi32>, %sink: memref<2xf32>, %out: memref<?x2x8xf32>, %lse: memref<2x?xf32>) {
   varlen.attn %q, %k, %v, %cu, %cu sink(%sink) outs(%out, %lse) {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 1, kv_block = 16, kv = copy>} : (memref<?x2x8xf32>, memref<?x1x8xf32>, memref<?x1x8xf32>, memref<?xi32>, memref<?xi32>, memref<2xf32>, memref<?x2x8xf32>, memref<2x?xf32>) -> ()
@@ -226,12 +202,12 @@ func.func @sink(%q: memref<?x2x8xf32>, %k: memref<?x1x8xf32>, %v: memref<?x1x8xf
 
 // CHECK-LABEL: @loops
 // CHECK-SAME: %[[OUT:[a-z0-9]*]]: memref<?x2x8xf32>, %[[COPY:[a-z0-9]*]]: memref<?x2x8xf16>
-// CHECK-DAG: %[[START:.*]] = arith.constant -8.50705917E+37 : f32
 // CHECK: varlen.work_tiles {{.*}} mask <causal> block_m 16
-// CHECK: linalg.fill ins(%[[START]] : f32)
+// CHECK: varlen.online_init kq scale 5.000000e-01 : tensor<8x16xf32>, tensor<1x16xf32>
 // CHECK: varlen.online_attn kq {{.*}} scale 5.000000e-01 {my.note}
-// CHECK: varlen.write_rows %{{.*}} to %[[OUT]]
-// CHECK: varlen.write_rows %{{.*}} to %[[COPY]]
+// CHECK: varlen.for_queries kq {{.*}} outs(%[[OUT]] as rows, %[[COPY]] as rows : memref<?x2x8xf32>, memref<?x2x8xf16>)
+// CHECK: %[[O:.*]], %{{.*}} = varlen.online_finish kq
+// CHECK: varlen.yield %[[O]], %[[O]]
 // CHECK: } else {
 // CHECK: varlen.fill_rows %[[OUT]] {{.*}} with 1.000000e+00
 // CHECK: varlen.fill_rows %[[COPY]] {{.*}} with 3.000000e+00
@@ -269,7 +245,10 @@ func.func @loops(%q: memref<?x2x4xf32>, %k: memref<?x1x4xf32>, %v: memref<?x1x8x
 // CHECK: scf.for %{{.*}} = %c0 to %c8 step %c1
 // CHECK: vector.load %[[X]]
 // CHECK: vector.load %[[Y]]
-// CHECK: memref.store %{{.*}}, %[[DOTS]]
+// CHECK: memref.store %{{.*}}, %[[PRODUCTS:.*]][%c0, %{{.*}}]
+// CHECK: varlen.for_queries kq {{.*}} ins(%[[PRODUCTS]] : memref<1x8xf32>) outs(%[[DOTS]] as numbers : memref<4x?xf32>)
+// CHECK: ^bb0(%[[PRODUCT:[^:]*]]: tensor<1x64xf32>):
+// CHECK: varlen.yield %[[PRODUCT]]
 // CHECK: } else {
 // CHECK: memref.store %cst{{.*}}, %[[DOTS]]
 // CHECK: } {varlen.schedule
@@ -315,23 +294,19 @@ func.func @times(%cu: memref<?xi32>, %n: index, %x: memref<4x?xf32>, %y: memref<
 
 #cpu = #varlen.cpu_schedule<lanes = 8, vectors = 1, rows = 8, panels = 2, kv_block = 16, kv = copy>
 
-// A state that has two uses: its end does not overwrite it.
+// A state that has two uses: by its end, and as it is.
 
 // CHECK-LABEL: @largest_scores
 // CHECK-SAME: %[[OUT:[^:]*]]: memref<?x2x8xf32>, %[[MOST:[^:]*]]: memref<2x?xf32>
 // CHECK: scf.if {{.*}} {
 // CHECK: varlen.online_attn qk
+// CHECK: varlen.for_queries qk {{.*}} outs(%[[OUT]] as rows, %[[MOST]] as numbers :
 // CHECK: varlen.online_finish qk
-// CHECK: memref.store %{{.*}}, %[[MOST]]
 // CHECK: varlen.online_attn kq
-// CHECK: memref.subview %{{.*}}[%{{.*}}, 0] [8, 8] [1, 1]
-// CHECK: memref.subview %[[MS:.*]][%{{.*}}, 0] [1, 8] [1, 1]
-// CHECK: %[[O:.*]], %{{.*}} = varlen.online_finish kq
-// CHECK: bufferization.materialize_in_destination %[[O]]
-// CHECK: %[[M:.*]] = memref.subview %[[MS]][%{{.*}}, 0] [1, 8] [1, 1]
-// CHECK: %[[MT:.*]] = bufferization.to_tensor %[[M]] restrict
-// CHECK: %[[X:.*]] = tensor.extract %[[MT]]
-// CHECK: memref.store %[[X]], %[[MOST]]
+// CHECK: varlen.for_queries kq {{.*}} outs(%[[OUT]] as rows, %[[MOST]] as numbers :
+// CHECK: ^bb0(%[[A:[^:]*]]: tensor<8x16xf32>, %[[M:[^:]*]]: tensor<1x16xf32>, %[[L:[^:]*]]: tensor<1x16xf32>):
+// CHECK: %[[O:.*]], %{{.*}} = varlen.online_finish kq %[[A]], %[[M]], %[[L]]
+// CHECK: varlen.yield %[[O]], %[[M]]
 func.func @largest_scores(%cu: memref<?xi32>, %n: index, %q: memref<?x2x4xf32>, %v: memref<?x1x8xf32>, %out: memref<?x2x8xf32>, %most: memref<2x?xf32>) {
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index

@@ -94,7 +94,7 @@ inputs |= {name: np.full(value.shape, 7, "f4") for name, value in wanted.items()
 for parts in (", part = 0, few_part = 0", ", part = 4, few_part = 1"):
     text = subprocess.run(
         [OPT, "--varlen-split-kv", "--varlen-specialize-few", "--convert-varlen-to-cpu",
-         "--write-mean-steps"],
+         "--varlen-expand-queries", "--write-mean-steps"],
         input=function(parts), capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     assert "mean." not in text

@@ -58,7 +58,10 @@ def ConvertVarlenToCPU : Pass<"convert-varlen-to-cpu", "::mlir::ModuleOp"> {
     scratch: q as columns, packed when a panel begins, and the state, which goes from
     block to block and from panel to panel as tensors. Rows move between memory and scratch by
     `varlen.read_rows`, `varlen.write_rows` and `varlen.fill_rows`, which `varlen-expand-rows`
-    writes as loops over views, as it does rows of the list (`varlen.read_work`).
+    writes as loops over views, as it does rows of the list (`varlen.read_work`). What is
+    computed of each query by itself before and after its blocks, states that begin, move and
+    become one, are `varlen.for_queries`, and the keys that queries see `varlen.key_limits`,
+    which `varlen-expand-queries` writes as loops.
 
     A block of keys is copied once for all panels, with zeros behind its last
     key; where a tile has one panel it is read in place if nothing has to be

@@ -8,13 +8,9 @@
 
 #include "CPUTileBuilder.h"
 
-#include "varlen/Support/Body.h"
-
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
@@ -120,17 +116,6 @@ Value CPUTileBuilder::load(ArrayRef<TileCopy> copies, int64_t rows,
 }
 
 void CPUTileBuilder::store(Value tile, Value memref) {
-  Type element = elementOf(memref);
-  if (auto type = cast<RankedTensorType>(tile.getType());
-      type.getElementType() != element) {
-    Value init = tensor::EmptyOp::create(
-        b, tensor::getMixedSizes(b, b.getLoc(), tile), element);
-    tile = emitElementwise(b, tile, init,
-                           [&](ImplicitLocOpBuilder &b, ValueRange args) {
-                             return Values{emitConvert(b, args[0], element)};
-                           })
-               .getResult(0);
-  }
   bufferization::MaterializeInDestinationOp::create(
       b, TypeRange{}, tile, memref, /*restrict=*/true, /*writable=*/true);
 }

@@ -50,18 +50,12 @@ std::pair<Value, Value> QueryPanels::originOf(const PanelBuffer &buffer,
 }
 
 Value QueryPanels::view(const PanelBuffer &buffer, const Panel &at) {
-  return view(buffer, at, index.constant(0), getWidth(at));
-}
-
-Value QueryPanels::view(const PanelBuffer &buffer, const Panel &at, Value from,
-                        OpFoldResult count) {
   auto [row, column] = originOf(buffer, at);
-  OpFoldResult values = b.getIndexAttr(buffer.perQuery);
-  if (isKQ())
-    return view(buffer.memory, getAsOpFoldResult(row),
-                getAsOpFoldResult(index.add(column, from)), values, count);
-  return view(buffer.memory, getAsOpFoldResult(index.add(row, from)),
-              getAsOpFoldResult(column), count, values);
+  OpFoldResult values = b.getIndexAttr(buffer.perQuery), width = getWidth(at);
+  if (!isKQ())
+    std::swap(values, width);
+  return view(buffer.memory, getAsOpFoldResult(row), getAsOpFoldResult(column),
+              values, width);
 }
 
 SmallVector<Value> QueryPanels::placeOf(const PanelBuffer &buffer,
@@ -80,13 +74,6 @@ Value QueryPanels::loadNumber(const PanelBuffer &buffer, const Panel &at,
 void QueryPanels::storeNumber(Value number, const PanelBuffer &buffer,
                               const Panel &at, Value lane) {
   memref::StoreOp::create(b, number, buffer.memory, placeOf(buffer, at, lane));
-}
-
-Value QueryPanels::viewAll(const PanelBuffer &buffer) {
-  if (!isKQ())
-    return rowView(buffer.memory, b.getIndexAttr(0), tile.rows);
-  return rowView(buffer.memory, b.getIndexAttr(0),
-                 index.mul(numPanels, buffer.perQuery));
 }
 
 /// The memory of each number of a pair, and the place where they are.
@@ -173,12 +160,4 @@ void QueryPanels::forEachLane(const Panel &at,
     Value pair = index.add(at.first, lane);
     body(lane, isKQ() ? index.min(pair, lastPair()) : pair);
   });
-}
-
-void QueryPanels::forEachRun(const Panel &at,
-                             function_ref<void(Value, OpFoldResult)> body) {
-  if (!isKQ() || size == lanes)
-    return body(index.constant(0), getWidth(at));
-  loop(index.constant(0), at.rows, lanes,
-       [&](Value from) { body(from, b.getIndexAttr(lanes)); });
 }

@@ -60,13 +60,8 @@ public:
   /// kv head.
   PanelBuffer getRowsInPlace(Value memory);
 
-  /// The values of all queries of a panel, or of `count` from `from` on, as a
-  /// tile.
+  /// The values of all queries of a panel, as a tile.
   Value view(const PanelBuffer &buffer, const Panel &at);
-  Value view(const PanelBuffer &buffer, const Panel &at, Value from,
-             OpFoldResult count);
-  /// The values of all queries of the tile, and of lanes without a query.
-  Value viewAll(const PanelBuffer &buffer);
   Value load(const PanelBuffer &buffer, const Panel &at) {
     return CPUTileBuilder::load(view(buffer, at));
   }
@@ -101,11 +96,6 @@ public:
   /// Lanes of a panel, and the pair of each: behind the last query its own.
   void forEachLane(const Panel &at,
                    function_ref<void(Value lane, Value pair)> body);
-  /// Runs of queries that an operation other than a step takes at once: vectors
-  /// that have one, or the panel.
-  void forEachRun(const Panel &at,
-                  function_ref<void(Value from, OpFoldResult count)> body);
-
   /// Rows of the keys, and values, of the tile's sequence and kv head.
   RowRange keyRows(Value first, Value count) {
     return {

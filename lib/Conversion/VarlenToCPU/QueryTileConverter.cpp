@@ -9,11 +9,10 @@
 #include "QueryTileConverter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -53,6 +52,22 @@ QueryTileConverter::State QueryTileConverter::getState(ValueRange states,
   return state;
 }
 
+/// Whether numbers are stored one by one: those of `varlen.rows`, which may
+/// have other groups than the tile, and those that are multiplied by a factor.
+static bool isOneByOne(WriteOp write) {
+  return isa<RowsType>(write.getDestination().getType()) || write.getFactor();
+}
+
+/// Whether what a tile computes is read after it is: by the loop over blocks
+/// and behind it, or to be stored one by one.
+static bool isInScratch(Value result, Operation *outer) {
+  return (outer && result.getDefiningOp()->isBeforeInBlock(outer)) ||
+         llvm::any_of(result.getUsers(), [](Operation *user) {
+           auto write = dyn_cast<WriteOp>(user);
+           return write && isOneByOne(write);
+         });
+}
+
 void QueryTileConverter::allocate(const WorkTile &workTile) {
   setTile(workTile);
   buffers.clear();
@@ -75,8 +90,8 @@ void QueryTileConverter::allocate(const WorkTile &workTile) {
           buffers[dot.getResult()] = allocateBuffer(1, compute);
         })
         .Case([&](QueryTileOpInterface computed) {
-          if (outer && computed->isBeforeInBlock(outer))
-            for (Value result : computed->getResults())
+          for (Value result : computed->getResults())
+            if (isInScratch(result, outer))
               buffers[result] =
                   allocateBuffer(getPerQuery(computed, result), compute);
         });
@@ -97,66 +112,57 @@ void QueryTileConverter::allocate(const WorkTile &workTile) {
 void QueryTileConverter::emitBefore() {
   Block *body = ops.body;
   Operation *outer = ops.getOuter();
-  auto end = outer ? outer->getIterator() : body->end();
-  forEachPanel([&](Panel at) {
-    // Without blocks scratch of one panel serves all.
-    if (!outer)
+  if (!outer)
+    // Scratch of one panel serves all.
+    return forEachPanel([&](Panel at) {
       at.number = at.offset = index.constant(0);
-    // Reads depend on nothing but their tile.
-    if (factors)
-      factors->pack(at);
-    emitNumbers(at);
-    emitOps(body->begin(), end, at);
-    if (outer)
-      score->storeRanges(at);
+      if (hasNumbers())
+        emitNumbers(at);
+      emitOps(body->begin(), body->end(), &at);
+    });
+  // Reads depend on nothing but their tile.
+  forEachPanel([&](const Panel &at) {
+    factors->pack(at);
+    if (hasNumbers())
+      emitNumbers(at);
   });
+  emitKeyLimits();
+  emitOps(body->begin(), outer->getIterator(), /*only=*/nullptr);
+  if (score->hasRanges())
+    forEachPanel([&](const Panel &at) { score->storeRanges(at); });
 }
 
 void QueryTileConverter::emitAfter(const State &state) {
   Operation *outer = ops.getOuter();
   for (auto [result, buffer] : llvm::zip_equal(outer->getResults(), state))
     buffers[result] = buffer;
-  forEachPanel([&](const Panel &at) {
-    emitOps(std::next(outer->getIterator()), outer->getBlock()->end(), at);
+  emitOps(std::next(outer->getIterator()), ops.body->end(), /*only=*/nullptr);
+}
+
+/// Vectors behind the last query begin and end with the last key: nothing is
+/// computed for them.
+void QueryTileConverter::emitKeyLimits() {
+  BatchOp batch = ops.tiles.getBatchOp();
+  KeyLimitsOp::create(b, batch.getMask(), tile.first, tile.pairs.group,
+                      tile.rows, tile.queries, tile.kRows,
+                      batch.getQOffset() ? tile.offset : Value(), lo.memory,
+                      hi.memory);
+}
+
+bool QueryTileConverter::hasNumbers() {
+  if (ops.step && !score->isEmpty())
+    return true;
+  return llvm::any_of(*ops.body, [](Operation &op) {
+    auto read = dyn_cast<ReadOp>(op);
+    return isa<RowDotOp>(op) || (read && !read.isOfVectors());
   });
 }
 
-void QueryTileConverter::emitOps(Block::iterator begin, Block::iterator end,
-                                 const Panel &at) {
-  auto body = llvm::make_range(begin, end);
-  if (llvm::none_of(body, llvm::IsaPred<QueryTileOpInterface, WriteOp>))
-    return;
-  forEachRun(at, [&](Value from, OpFoldResult count) {
-    Run run(at, from, count);
-    if (llvm::any_of(body, llvm::IsaPred<WriteOp>))
-      run.rows = rowsOf(run);
-    // First, so that what is computed can be written there at once.
-    DenseMap<Operation *, RowPlace> places;
-    for (Operation &op : body)
-      if (auto write = dyn_cast<WriteOp>(op); write && write.isOfVectors())
-        places[write] = emitPlace(write, run);
-    for (Operation &op : body)
-      TypeSwitch<Operation *>(&op)
-          .Case(
-              [&](QueryTileOpInterface computed) { emitTileOp(computed, run); })
-          .Case([&](WriteOp write) {
-            if (write.isOfVectors())
-              emitWriteRows(write, places.at(write), run);
-            else
-              emitWriteNumbers(write, run);
-          });
-  });
-}
-
-/// What is a number of each query. Lanes behind the last one have its numbers;
-/// vectors behind it begin and end with the last key: nothing is computed for
-/// them.
+/// What is a number of each query. Lanes behind the last one have its numbers.
 void QueryTileConverter::emitNumbers(const Panel &at) {
   forEachLane(at, [&](Value lane, Value pair) {
-    if (ops.step) {
-      emitLimits(tile.pairs.query(index, pair), placeOf(lo, at, lane));
+    if (ops.step)
       score->store(at, lane);
-    }
     for (Operation &op : *ops.body)
       TypeSwitch<Operation *>(&op)
           .Case([&](ReadOp read) {
@@ -172,13 +178,6 @@ void QueryTileConverter::emitNumbers(const Panel &at) {
             storeNumber(emitRowProduct(dot, pair), buffers.at(dot.getResult()),
                         at, lane);
           });
-  });
-  if (!ops.step || !isKQ())
-    return;
-  Value end = arith::IndexCastOp::create(b, b.getI32Type(), tile.kRows);
-  loop(index.roundUp(at.rows, lanes), index.constant(size), 1, [&](Value lane) {
-    for (const PanelBuffer &limits : {lo, hi})
-      storeNumber(end, limits, at, lane);
   });
 }
 
@@ -221,124 +220,101 @@ Value QueryTileConverter::emitRowProduct(RowDotOp dot, Value pair) {
 }
 
 //===----------------------------------------------------------------------===//
-// Runs of queries
+// Queries by themselves
 //===----------------------------------------------------------------------===//
 
-RowRange QueryTileConverter::rowsOf(const Run &run) {
-  Value rest = index.sub(run.at.rows, run.from);
-  return {tile.pairs, index.add(run.at.first, run.from),
-          isKQ() ? index.min(rest, lanes) : rest};
+void QueryTileConverter::emitForQueries(Value first, Value rows,
+                                        ArrayRef<PanelBuffer> inputs,
+                                        TypeRange tiles,
+                                        ArrayRef<QueryValues> outputs,
+                                        function_ref<Values(ValueRange)> body) {
+  auto memory = llvm::map_to_vector(
+      inputs, [](const PanelBuffer &buffer) { return buffer.memory; });
+  auto loop = ForQueriesOp::create(b, orientation, tile.pairs.firstRow,
+                                   tile.pairs.kvHead, first, tile.pairs.group,
+                                   rows, memory, tiles, outputs);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  YieldOp::create(b, body(loop.getBody()->getArguments()));
 }
 
-Value QueryTileConverter::view(const PanelBuffer &buffer, const Run &run,
-                               unsigned dim) {
-  Value memory = QueryPanels::view(buffer, run.at, run.from, run.count);
-  if (dim == getQueriesDim())
-    return memory;
-  AffineMap swap =
-      AffineMap::getPermutationMap(ArrayRef<int64_t>{1, 0}, b.getContext());
-  return memref::TransposeOp::create(b, memory, AffineMapAttr::get(swap));
+Type QueryTileConverter::getTileType(Value value, ArrayRef<Operation *> ops) {
+  auto type = cast<RankedTensorType>(value.getType());
+  // As those operations have it; else as scratch does.
+  if (llvm::any_of(value.getUsers(), [&](Operation *user) {
+        return llvm::is_contained(ops, user);
+      }))
+    return type;
+  int64_t perQuery = buffers.at(value).perQuery;
+  SmallVector<int64_t> shape = {perQuery, type.getNumElements() / perQuery};
+  if (!isKQ())
+    std::swap(shape[0], shape[1]);
+  return type.clone(shape);
 }
 
-Value QueryTileConverter::tileOf(Value value, const Run &run, unsigned dim) {
-  if (Value tile = run.tiles.lookup(value))
-    return tile;
-  return load(view(buffers.at(value), run, dim));
-}
-
-void QueryTileConverter::emitTileOp(QueryTileOpInterface op, Run &run) {
-  auto copy = cast<QueryTileOpInterface>(op->clone());
-  // Where the steps round probabilities.
-  copy.setRounded(factors && factors->roundsProbabilities());
-  // As the operation has its queries, once it is asked for a tile of that type.
-  unsigned own = getQueriesDim();
-  for (OpOperand &operand : copy->getOpOperands()) {
-    Value value = operand.get();
-    operand.set(tileOf(value, run, own));
-    if (unsigned dim = copy.getQueriesDim(operand.get()); dim != own)
-      operand.set(tileOf(value, run, dim));
-  }
-  SmallVector<std::pair<Value, Value>> stored;
-  for (auto [value, result] :
-       llvm::zip_equal(op->getResults(), copy->getResults())) {
-    OpFoldResult perQuery = b.getIndexAttr(getPerQuery(op, value));
-    auto setDim = [&, &result = result](unsigned dim) {
-      SmallVector<OpFoldResult> sizes = {run.count, perQuery};
-      if (dim == 1)
-        std::swap(sizes[0], sizes[1]);
-      result.setType(
-          RankedTensorType::get(decomposeMixedValues(sizes).first, compute));
-      return copy.getQueriesDim(result);
-    };
-    unsigned dim = setDim(own);
-    if (dim != own)
-      setDim(dim);
-    run.tiles[value] = result;
-    if (auto buffer = buffers.find(value); buffer != buffers.end())
-      stored.push_back({result, view(buffer->second, run, dim)});
-  }
-  b.insert(copy);
-  for (auto [result, memory] : stored)
-    store(result, memory);
-}
-
-QueryTileConverter::RowPlace QueryTileConverter::emitPlace(WriteOp write,
-                                                           const Run &run) {
-  Value destination = write.getDestination();
-  Type element = elementOf(destination);
-  int64_t columns = memoryType(destination).getDimSize(2);
-  RowRange rows = *run.rows;
-  if (!isKQ()) {
-    Value scratch = CPUTileBuilder::allocate({size, columns}, compute);
-    return {rows, rowView(scratch, b.getIndexAttr(0), run.count), scratch};
-  }
-  // Rows of one head are all there is to write.
-  if (isConstantIntValue(rows.map.group, 1) && isOfRows(destination, element))
-    return {rows, emitRowsInPlace(b, destination, rows)};
-  Value scratch = CPUTileBuilder::allocate({lanes, columns}, element);
-  Value inPlace = emitIsInPlace(b, destination, rows, element, lanes);
-  Value memory =
-      emitVectorRows(b, destination, rows, lanes, inPlace, scratch, [] {});
-  return {rows, memory, scratch, inPlace};
-}
-
-void QueryTileConverter::emitWriteRows(WriteOp write, const RowPlace &place,
-                                       const Run &run) {
-  Value tile = tileOf(write.getValues().front(), run, /*dim=*/0);
-  if (!place.scratch) {
-    SmallVector<OpFoldResult> sizes =
-        tensor::getMixedSizes(b, b.getLoc(), tile);
-    sizes[0] = place.rows.count;
-    tile = tensor::ExtractSliceOp::create(
-        b, tile, SmallVector<OpFoldResult>(2, b.getIndexAttr(0)), sizes,
-        SmallVector<OpFoldResult>(2, b.getIndexAttr(1)));
-    return store(tile, place.memory);
-  }
-  store(tile, place.memory);
-  auto copy = [&] {
-    CPUTileBuilder::emitWriteRows(place.scratch, /*factor=*/FloatAttr(),
-                                  place.rows, write.getDestination());
+void QueryTileConverter::emitNumbersOneByOne(WriteOp write, const Panel *only) {
+  auto emit = [&](const Panel &at) {
+    emitWriteNumbers(write, at.first, at.rows, [&](size_t i, Value lane) {
+      return loadNumber(buffers.at(write.getValues()[i]), at, lane);
+    });
   };
-  if (place.inPlace)
-    branch(isNot(place.inPlace), copy);
-  else
-    copy();
+  if (only)
+    return emit(*only);
+  forEachPanel(emit);
 }
 
-void QueryTileConverter::emitWriteNumbers(WriteOp write, const Run &run) {
-  SmallVector<Value> tiles =
-      llvm::map_to_vector(write.getValues(), [&](Value value) {
-        return tileOf(value, run, getQueriesDim());
-      });
-  TileConverter::emitWriteNumbers(
-      write, run.rows->first, run.rows->count,
-      [&](size_t i, Value lane) -> Value {
-        auto type = cast<RankedTensorType>(tiles[i].getType());
-        SmallVector<Value> place = {index.constant(0), lane};
-        if (type.getDimSize(0) != 1)
-          std::swap(place[0], place[1]);
-        return tensor::ExtractOp::create(b, tiles[i], place);
-      });
+void QueryTileConverter::emitOps(Block::iterator begin, Block::iterator end,
+                                 const Panel *only) {
+  SetVector<Value> inputs;
+  SmallVector<Operation *> computed;
+  SmallVector<WriteOp> oneByOne;
+  SmallVector<QueryValues> outputs;
+  Values results;
+  auto use = [&](ValueRange values) {
+    for (Value value : values)
+      if (!llvm::is_contained(computed, value.getDefiningOp()))
+        inputs.insert(value);
+  };
+  for (Operation &op : llvm::make_range(begin, end)) {
+    auto write = dyn_cast<WriteOp>(op);
+    if (isa<QueryTileOpInterface>(op)) {
+      use(op.getOperands());
+      computed.push_back(&op);
+      for (Value result : op.getResults())
+        if (auto buffer = buffers.find(result); buffer != buffers.end()) {
+          outputs.push_back({QueryMemory::Scratch, buffer->second.memory});
+          results.push_back(result);
+        }
+    } else if (write && isOneByOne(write)) {
+      oneByOne.push_back(write);
+    } else if (write) {
+      use(write.getValues());
+      outputs.push_back(
+          {write.isOfVectors() ? QueryMemory::Rows : QueryMemory::Numbers,
+           write.getDestination()});
+      results.push_back(write.getValues().front());
+    }
+  }
+  auto memory = llvm::map_to_vector(
+      inputs, [&](Value input) { return buffers.at(input); });
+  auto types = llvm::map_to_vector(
+      inputs, [&](Value input) { return getTileType(input, computed); });
+  if (!outputs.empty())
+    emitForQueries(
+        only ? only->first : tile.first, only ? only->rows : tile.rows, memory,
+        types, outputs, [&](ValueRange tiles) {
+          IRMapping mapping;
+          mapping.map(inputs.getArrayRef(), tiles);
+          for (Operation *op : computed) {
+            auto copy = cast<QueryTileOpInterface>(b.clone(*op, mapping));
+            // Where the steps round probabilities.
+            copy.setRounded(factors && factors->roundsProbabilities());
+          }
+          return llvm::map_to_vector(
+              results, [&](Value result) { return mapping.lookup(result); });
+        });
+  for (WriteOp write : oneByOne)
+    emitNumbersOneByOne(write, only);
 }
 
 //===----------------------------------------------------------------------===//
@@ -350,25 +326,33 @@ void QueryTileConverter::emitUnused() {
     emitOtherwise(write, {tile.pairs, tile.first, tile.rows});
 }
 
+/// The memory of a state, as outputs of an operation on its queries.
+static SmallVector<QueryValues>
+getOutputs(const QueryTileConverter::State &state) {
+  return llvm::map_to_vector(state, [](const PanelBuffer &buffer) {
+    return QueryValues{QueryMemory::Scratch, buffer.memory};
+  });
+}
+
 void QueryTileConverter::emitCopy(const State &from, const State &to) {
-  for (auto [source, destination] : llvm::zip_equal(from, to))
-    linalg::CopyOp::create(b, viewAll(source), viewAll(destination));
+  emitForQueries(tile.first, tile.rows, from, ops.blocks.getResultTypes(),
+                 getOutputs(to),
+                 [](ValueRange state) { return Values(state); });
 }
 
 void QueryTileConverter::emitMerge(const State &state, const State &more) {
   auto merge = cast<QueryTileOpInterface>(ops.parts.getMergeOp());
-  SmallVector<PanelBuffer> operands(state);
-  llvm::append_range(operands, more);
-  for (auto [operand, buffer] : llvm::zip_equal(merge->getOperands(), operands))
-    buffers[operand] = buffer;
-  for (auto [result, buffer] : llvm::zip_equal(merge->getResults(), state))
-    buffers[result] = buffer;
-  forEachPanel([&](const Panel &at) {
-    forEachRun(at, [&](Value from, OpFoldResult count) {
-      Run run(at, from, count);
-      emitTileOp(merge, run);
-    });
-  });
+  State both(state);
+  llvm::append_range(both, more);
+  emitForQueries(tile.first, tile.rows, both, merge->getOperandTypes(),
+                 getOutputs(state), [&](ValueRange states) {
+                   IRMapping mapping;
+                   mapping.map(merge->getOperands(), states);
+                   auto copy =
+                       cast<QueryTileOpInterface>(b.clone(*merge, mapping));
+                   copy.setRounded(factors->roundsProbabilities());
+                   return Values(copy->getResults());
+                 });
 }
 
 //===----------------------------------------------------------------------===//
@@ -381,24 +365,11 @@ void QueryTileConverter::emitMerge(const State &state, const State &more) {
 
 void QueryTileConverter::emitBlocks(Value begin, Value end,
                                     const State &state) {
-  SmallVector<double> numbers = ops.blocks.getBeginning().getNumbers();
-  auto begins = llvm::zip_equal(numbers, state);
-  if (isKQ()) {
-    // Vectors behind the last query of a single panel are not even touched.
-    Value columns =
-        index.select(index.equal(numPanels, 1), index.roundUp(tile.rows, lanes),
-                     index.constant(size));
-    loop(index.constant(0), columns, lanes, [&](Value column) {
-      for (auto [number, buffer] : begins)
-        emitFill(number,
-                 CPUTileBuilder::view(buffer.memory, b.getIndexAttr(0), column,
-                                      index.mul(numPanels, buffer.perQuery),
-                                      b.getIndexAttr(lanes)));
-    });
-  } else {
-    for (auto [number, buffer] : begins)
-      emitFill(number, viewAll(buffer));
-  }
+  emitForQueries(tile.first, tile.rows, {}, {}, getOutputs(state),
+                 [&](ValueRange) {
+                   Operation *init = b.clone(*ops.blocks.getBeginning());
+                   return Values(init->getResults());
+                 });
   // A single panel is checked when it visits the block.
   SmallVector<NumberRange> ofTile;
   if (isKQ())

@@ -16,11 +16,11 @@ namespace mlir::varlen {
 /// Converts the body of a loop over tiles of queries, operation by operation,
 /// in either orientation.
 ///
-/// What a tile computes before and after its loop over blocks are tensors, of a
-/// vector of queries after the other; what the loop reads of it, and states,
-/// are in buffers of scratch. In the loop a block of keys is read once for all
-/// panels, and the state of the queries goes from block to block, and from
-/// panel to panel, as tensors. What an operation computes does not matter here.
+/// What a tile computes before and after its loop over blocks is one
+/// `varlen.for_queries`; what the loop reads of it, and states, are in buffers
+/// of scratch. In the loop a block of keys is read once for all panels, and the
+/// state of the queries goes from block to block, and from panel to panel, as
+/// tensors. What an operation computes does not matter here.
 class QueryTileConverter : public TileConverter {
 public:
   /// The values that the loop over blocks carries.
@@ -52,40 +52,24 @@ private:
   /// The values of a query that each value of the state has.
   SmallVector<int64_t> getStateSizes();
 
-  // For a panel.
+  /// Whether queries have numbers that are read one by one.
+  bool hasNumbers();
   void emitNumbers(const Panel &at);
   Value emitRowProduct(RowDotOp dot, Value pair);
-  void emitOps(Block::iterator begin, Block::iterator end, const Panel &at);
-
-  /// Queries that an operation other than a step takes at once, and what was
-  /// computed of them.
-  struct Run {
-    Run(const Panel &at, Value from, OpFoldResult count)
-        : at(at), from(from), count(count) {}
-
-    Panel at;
-    Value from;
-    OpFoldResult count;
-    /// Those that there are, as rows of memory; null if none are written.
-    std::optional<RowRange> rows = {};
-    DenseMap<Value, Value> tiles;
-  };
-  /// Where rows are written: to their destination if they are `inPlace` or
-  /// there is no scratch, else to scratch. `memory` is what it is.
-  struct RowPlace {
-    RowRange rows;
-    Value memory, scratch = {}, inPlace = {};
-  };
-  using QueryPanels::view;
-  RowRange rowsOf(const Run &run);
-  /// The memory of a run, so that its queries are dimension `dim`.
-  Value view(const PanelBuffer &buffer, const Run &run, unsigned dim);
-  Value tileOf(Value value, const Run &run, unsigned dim);
-  /// Emits the operation on a run. Results that have a buffer are stored there.
-  void emitTileOp(QueryTileOpInterface op, Run &run);
-  RowPlace emitPlace(WriteOp write, const Run &run);
-  void emitWriteRows(WriteOp write, const RowPlace &place, const Run &run);
-  void emitWriteNumbers(WriteOp write, const Run &run);
+  void emitKeyLimits();
+  /// The operations of a range on a panel, whose values are the first of
+  /// scratch, or if that is null on all queries of the tile.
+  void emitOps(Block::iterator begin, Block::iterator end, const Panel *only);
+  /// The type of a value in the body of an operation on queries, of which some
+  /// of `ops` may be.
+  Type getTileType(Value value, ArrayRef<Operation *> ops);
+  /// Computes some queries of the tile one by one: of `inputs`, as tiles of
+  /// these types, what `body` returns for `outputs`.
+  void emitForQueries(Value first, Value rows, ArrayRef<PanelBuffer> inputs,
+                      TypeRange tiles, ArrayRef<QueryValues> outputs,
+                      function_ref<Values(ValueRange)> body);
+  /// Writes numbers that are in scratch.
+  void emitNumbersOneByOne(WriteOp write, const Panel *only);
 
   // For a block.
   Values emitBlock(Value k0, ValueRange state);

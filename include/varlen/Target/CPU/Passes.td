@@ -111,6 +111,44 @@ def VarlenChooseCopies : Pass<"varlen-choose-copies"> {
     Statistic<"numTiles", "tiles", "Tiles that lie in memory in several orders">];
 }
 
+def VarlenExpandQueries : Pass<"varlen-expand-queries"> {
+  let summary = "Write what is computed of the queries of a tile as loops over vectors";
+  let description = [{
+    A `varlen.for_queries` becomes a loop over panels, in it one over vectors of queries, and
+    in that its body on the tiles of such a vector, views of scratch; where queries are rows,
+    its body on all of them. The beginning of a state, and a tile that is yielded as it is,
+    become `linalg.fill` and `linalg.copy` of views. Rows that go to memory are written there
+    at once if they lie as tiles do, else by way of scratch with a `varlen.write_rows`.
+    A `varlen.key_limits` becomes a loop over queries.
+
+    *Requires*: `#varlen.cpu_schedule` on an operation around each of them whose queries are
+    columns. *Guarantees*: none of these operations is left.
+    *Numerics*: results are rounded to the type of memory as they are stored.
+
+    ```mlir
+    varlen.for_queries kq rows(%row, %head, %first, %group) valid(%n)
+        ins(%acc, %m, %l : ...) outs(%out as rows, %lse as numbers : ...) {
+    ^bb0(%0: tensor<64x768xf32>, %1: tensor<1x768xf32>, %2: tensor<1x768xf32>):
+      %3, %4 = varlen.online_finish kq %0, %1, %2 scale 0.125 : tensor<64x768xf32>, tensor<1x768xf32>
+      varlen.yield %3, %4 : tensor<768x64xf32>, tensor<1x768xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    scf.for %panel = %c0 to %panels step %c1 {
+      scf.for %from = %c0 to %rows step %c16 {
+        %0 = bufferization.to_tensor ... : memref<64x16xf32, ...> to tensor<64x16xf32>
+        %out, %lse = varlen.online_finish kq %0, %1, %2 scale 0.125 : tensor<64x16xf32>, tensor<1x16xf32>
+        ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::bufferization::BufferizationDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numExpanded", "expanded", "Operations on queries">];
+}
+
 def VarlenExpandRows : Pass<"varlen-expand-rows"> {
   let summary = "Write what moves rows of sequences as loops over views";
   let description = [{

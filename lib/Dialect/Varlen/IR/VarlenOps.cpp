@@ -139,6 +139,37 @@ static void printTileCopies(OpAsmPrinter &p, Operation *, OperandRange copies,
       });
 }
 
+/// "%out as rows, %lse as numbers".
+static ParseResult
+parseQueryValues(OpAsmParser &parser,
+                 SmallVectorImpl<OpAsmParser::UnresolvedOperand> &memory,
+                 ArrayAttr &places) {
+  SmallVector<Attribute> parsed;
+  auto parseOne = [&]() -> ParseResult {
+    FailureOr<QueryMemory> place = failure();
+    if (parser.parseOperand(memory.emplace_back()) ||
+        parser.parseKeyword("as") ||
+        failed(place = FieldParser<QueryMemory>::parse(parser)))
+      return failure();
+    parsed.push_back(QueryMemoryAttr::get(parser.getContext(), *place));
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(parseOne))
+    return failure();
+  places = parser.getBuilder().getArrayAttr(parsed);
+  return success();
+}
+
+static void printQueryValues(OpAsmPrinter &p, Operation *, OperandRange memory,
+                             ArrayAttr places) {
+  llvm::interleaveComma(
+      llvm::zip_equal(memory, places.getAsRange<QueryMemoryAttr>()), p,
+      [&](auto values) {
+        auto [memref, place] = values;
+        p << memref << " as " << stringifyQueryMemory(place.getValue());
+      });
+}
+
 #define GET_OP_CLASSES
 #include "varlen/Dialect/Varlen/IR/VarlenOps.cpp.inc"
 

@@ -1,7 +1,7 @@
 // A score region at each level of an attention.
 // RUN: varlen-opt %s --varlen-tile-attn | FileCheck %s --check-prefix=TILES
 // RUN: varlen-opt %s --varlen-tile-attn --convert-varlen-to-cpu | FileCheck %s --check-prefix=CPU
-// RUN: varlen-opt %s --varlen-tile-attn --convert-varlen-to-cpu --varlen-online-softmax | FileCheck %s --check-prefix=STEPS
+// RUN: varlen-opt %s --varlen-tile-attn --convert-varlen-to-cpu --varlen-expand-queries --varlen-online-softmax | FileCheck %s --check-prefix=STEPS
 
 #cpu = #varlen.cpu_schedule<lanes = 8, vectors = 3, rows = 4, panels = 2, kv_block = 128, kv = copy>
 

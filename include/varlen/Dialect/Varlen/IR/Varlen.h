@@ -247,6 +247,12 @@ struct TileCopy {
   Value memref;
 };
 
+/// Memory with a value of each query.
+struct QueryValues {
+  QueryMemory place;
+  Value memref;
+};
+
 /// The extents of memory that holds a rows x columns tile in this order.
 SmallVector<int64_t> getTileMemoryShape(TileOrder order, int64_t rows,
                                         int64_t columns);

@@ -63,6 +63,19 @@ def Varlen_TileOrderAttr
   let assemblyFormat = "`<` $value `>`";
 }
 
+def Varlen_QueryMemory : I32EnumAttr<"QueryMemory",
+    "where a value of each query of a tile lies in memory", [
+      I32EnumAttrCase<"Scratch", 0, "scratch">,
+      I32EnumAttrCase<"Rows", 1, "rows">,
+      I32EnumAttrCase<"Numbers", 2, "numbers">]> {
+  let cppNamespace = "::mlir::varlen";
+  let genSpecializedAttr = 0;
+}
+def Varlen_QueryMemoryAttr
+    : EnumAttr<Varlen_Dialect, Varlen_QueryMemory, "query_memory"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
 def Varlen_Axis : I32EnumAttr<"Axis", "what the rows of a tile are", [
       I32EnumAttrCase<"Queries", 0, "queries">,
       I32EnumAttrCase<"Keys", 1, "keys">,
