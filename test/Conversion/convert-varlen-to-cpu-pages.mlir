@@ -37,10 +37,12 @@ func.func @blocks_in_pages(
 
 // -----
 
-// Blocks of 16 keys in pages of 6 are copied in either orientation.
+// Blocks of 16 keys in pages of 6 are copied in either orientation,
+// and few queries ask for none before.
 // CHECK-LABEL: func.func @pages_in_blocks
 // CHECK-SAME: %[[K:[^:]*]]: memref<?x6x2x16xbf16>, %[[V:[^:]*]]: memref<?x6x2x24xbf16>
 // CHECK: scf.for %[[K0:[^ ]*]] = %{{.*}} to %{{.*}} step %c16
+// CHECK-NOT: varlen.prefetch_rows
 // CHECK: varlen.read_rows %[[K]] rows(%{{.*}}, %{{.*}}, %[[K0]], %c1) valid(%{{.*}}) pages(%{{.*}} : memref<?x?xi32>) to %{{.*}} as rows :
 // CHECK: varlen.read_rows %[[V]] {{.*}} as rows :
 // CHECK: varlen.online_attn qk

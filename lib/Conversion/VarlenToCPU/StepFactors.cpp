@@ -199,9 +199,16 @@ void StepFactors::readNumbers(Value k0, Value keys) {
 }
 
 void StepFactors::prefetch(Value k0, Value keys) {
-  for (const Factor &factor : factors)
-    if (!factor.of.ofQueries)
-      p.emitPrefetchRows(getSource(factor.of), p.keyRows(k0, keys));
+  auto emit = [&] {
+    for (const Factor &factor : factors)
+      if (!factor.of.ofQueries)
+        p.emitPrefetchRows(getSource(factor.of), p.keyRows(k0, keys));
+  };
+  // Copies of rows of several pages have as many misses in flight.
+  if (!p.isKQ() && areInPages)
+    emitIf(p.b, areInPages, emit);
+  else
+    emit();
 }
 
 Value StepFactors::getMemoryRows(const Copy &copy, Value keys) {
