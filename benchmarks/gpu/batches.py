@@ -11,7 +11,7 @@ import sm90
 MULTIPROCESSORS = 132
 
 # The most segments of a list that one CTA makes, and pairs whose keys may be in parts
-# (WorkTiles.cpp, TileLoopParts.cpp).
+# (TileListBuilder.cpp, TileLoopParts.cpp).
 CTA_SEGMENTS, FEW_PAIRS = 1024, 32
 
 CONSTANTS = {

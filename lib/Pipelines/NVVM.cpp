@@ -39,6 +39,7 @@ void varlen::buildVarlenAttnToTiles(OpPassManager &manager,
   manager.addPass(createVarlenTileAttn());
   manager.addPass(createVarlenSplitKV());
   manager.addPass(createConvertVarlenToKernel());
+  manager.addPass(createConvertTileListsToGPU());
   manager.addPass(createVarlenCheckHostCode());
   VarlenOnlineSoftmaxOptions steps;
   steps.skipsRescaling = true;

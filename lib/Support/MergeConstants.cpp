@@ -8,6 +8,7 @@
 
 #include "varlen/Support/MergeConstants.h"
 
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Transforms/FoldUtils.h"
 
@@ -18,7 +19,8 @@ void varlen::mergeConstants(FunctionOpInterface function) {
   function.walk([&](Operation *op) {
     Operation *parent = op->getParentOp();
     if (!op->hasTrait<OpTrait::ConstantLike>() ||
-        !(parent == function || isa<scf::SCFDialect>(parent->getDialect())))
+        !(parent == function || isa<gpu::LaunchOp>(parent) ||
+          isa<scf::SCFDialect>(parent->getDialect())))
       return;
     if (op->use_empty())
       op->erase();

@@ -1,4 +1,4 @@
-// RUN: varlen-opt %s --convert-varlen-to-kernel -canonicalize -cse --split-input-file | FileCheck %s
+// RUN: varlen-opt %s --convert-varlen-to-kernel --convert-tile-lists-to-gpu -canonicalize -cse --split-input-file | FileCheck %s
 
 // One CTA checks few rows: owners of pages are cleared, entries of the table make themselves owners,
 // and are compared with them. Many rows have a launch for each of the three.

@@ -1,4 +1,4 @@
-// RUN: varlen-opt %s --varlen-tile-attn --convert-varlen-to-kernel -canonicalize -cse | FileCheck %s
+// RUN: varlen-opt %s --varlen-tile-attn --convert-varlen-to-kernel --convert-tile-lists-to-gpu -canonicalize -cse | FileCheck %s
 
 #together = #varlen.gpu_grad_schedule<
   dq = <warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 2>,

@@ -1,4 +1,4 @@
-// RUN: varlen-opt %s -split-input-file -verify-diagnostics --convert-varlen-to-kernel
+// RUN: varlen-opt %s -split-input-file -verify-diagnostics --convert-varlen-to-kernel --convert-tile-lists-to-gpu
 
 #gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 2, ctas = 1>
 

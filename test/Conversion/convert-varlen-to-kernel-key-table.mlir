@@ -1,4 +1,4 @@
-// RUN: varlen-opt %s --varlen-tile-attn --convert-varlen-to-kernel -canonicalize -cse | FileCheck %s
+// RUN: varlen-opt %s --varlen-tile-attn --convert-varlen-to-kernel --convert-tile-lists-to-gpu -canonicalize -cse | FileCheck %s
 // RUN: varlen-opt %s --varlen-to-nvvm -o /dev/null
 
 #schedule = #varlen.gpu_grad_schedule<

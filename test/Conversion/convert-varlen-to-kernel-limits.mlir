@@ -1,4 +1,4 @@
-// RUN: varlen-opt %s --varlen-tile-attn --convert-varlen-to-kernel --varlen-online-softmax --varlen-expand-scores | FileCheck %s
+// RUN: varlen-opt %s --varlen-tile-attn --convert-varlen-to-kernel --convert-tile-lists-to-gpu --varlen-online-softmax --varlen-expand-scores | FileCheck %s
 
 // Scores of a masked block are compared with the sides at which the mask has a limit.
 

@@ -1,4 +1,4 @@
-// RUN: varlen-opt %s --varlen-tile-attn --convert-varlen-to-kernel -canonicalize -cse --split-input-file | FileCheck %s
+// RUN: varlen-opt %s --varlen-tile-attn --convert-varlen-to-kernel --convert-tile-lists-to-gpu -canonicalize -cse --split-input-file | FileCheck %s
 
 // A warp for each sequence looks for an entry that is used and is no page. The list is
 // made of what it finds; rows of the sequence N have no key.

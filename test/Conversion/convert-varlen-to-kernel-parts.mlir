@@ -1,4 +1,4 @@
-// RUN: varlen-opt %s --varlen-tile-attn --varlen-split-kv --convert-varlen-to-kernel -canonicalize -cse | FileCheck %s
+// RUN: varlen-opt %s --varlen-tile-attn --varlen-split-kv --convert-varlen-to-kernel --convert-tile-lists-to-gpu -canonicalize -cse | FileCheck %s
 
 // Parts of 4 x 32 keys, of sequences with up to 32 / 4 queries.
 

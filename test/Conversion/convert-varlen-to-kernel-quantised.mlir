@@ -1,4 +1,4 @@
-// RUN: varlen-opt %s --varlen-tile-attn --convert-varlen-to-kernel -canonicalize -cse --split-input-file | FileCheck %s
+// RUN: varlen-opt %s --varlen-tile-attn --convert-varlen-to-kernel --convert-tile-lists-to-gpu -canonicalize -cse --split-input-file | FileCheck %s
 
 // Bytes become numbers of q's type on their way to shared memory. Scales of the keys in use are the
 // columns of score tiles: of rows and heads, as memory of heads and rows, or of heads, where rows

@@ -1,4 +1,4 @@
-// RUN: varlen-opt %s --varlen-tile-attn --convert-varlen-to-kernel -canonicalize -cse | FileCheck %s
+// RUN: varlen-opt %s --varlen-tile-attn --convert-varlen-to-kernel --convert-tile-lists-to-gpu -canonicalize -cse | FileCheck %s
 
 #gpu = #varlen.gpu_schedule<warps = 8, block_m = 128, kv_block = 32, stages = 3, ctas = 1, producers = 4>
 

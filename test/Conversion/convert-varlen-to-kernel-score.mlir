@@ -1,6 +1,6 @@
 // Blocks that a score region hides at the ends of a tile's range are not copied; those
 // between are copied, as the ring runs ahead, and not computed.
-// RUN: varlen-opt %s --varlen-tile-attn --convert-varlen-to-kernel -canonicalize -cse | FileCheck %s
+// RUN: varlen-opt %s --varlen-tile-attn --convert-varlen-to-kernel --convert-tile-lists-to-gpu -canonicalize -cse | FileCheck %s
 
 #gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 3, ctas = 2>
 #grad = #varlen.gpu_grad_schedule<

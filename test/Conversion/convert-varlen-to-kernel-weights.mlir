@@ -1,5 +1,5 @@
 // Lists of tiles whose blocks a score region hides: a warp a tile counts blocks.
-// RUN: varlen-opt %s --varlen-tile-attn --convert-varlen-to-kernel -canonicalize -cse | FileCheck %s
+// RUN: varlen-opt %s --varlen-tile-attn --convert-varlen-to-kernel --convert-tile-lists-to-gpu -canonicalize -cse | FileCheck %s
 
 #gpu = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 3, ctas = 2>
 #grad = #varlen.gpu_grad_schedule<

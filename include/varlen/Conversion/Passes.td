@@ -149,16 +149,50 @@ def ConvertVarlenToCPU : Pass<"convert-varlen-to-cpu", "::mlir::ModuleOp"> {
     Statistic<"numConverted", "converted", "Loops over tiles made parallel loops">];
 }
 
+def ConvertTileListsToGPU
+    : Pass<"convert-tile-lists-to-gpu", "::mlir::ModuleOp"> {
+  let summary = "Make kernels of the lists of tiles of a batch";
+  let description = [{
+    A `varlen.list_tiles` becomes device memory and kernels that check cu_seqlens and make the list:
+    one CTA sorts the sequences of a short list; of a long one each step is a launch. The
+    work that its region tells of is counted by a warp for each tile. What is wrong goes to
+    the status record of the device (GPU.h). `varlen.read_tile` and `varlen.read_sequence` become
+    loads.
+
+    *Requires*: lists in host code.
+
+    *Guarantees*: none of these operations is left, nor a `varlen.batch` that they alone
+    used. The host waits for no kernel.
+
+    *Numerics*: none.
+
+    ```mlir
+    %sequence, %tile, %kv_head = varlen.read_tile %list[%item] heads(%c4) : memref<?x2xi32>
+    ```
+    becomes
+    ```mlir
+    %row = arith.divui %item, %c4_i32 : i32
+    %at = arith.index_cast %row : i32 to index
+    %number = memref.load %list[%at, %c0] : memref<?x2xi32>
+    %sequence = arith.index_cast %number : i32 to index
+    ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::func::FuncDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect"];
+}
+
 def ConvertVarlenToKernel
     : Pass<"convert-varlen-to-kernel", "::mlir::ModuleOp"> {
   let summary = "Make kernels of a GPU of tile loops and of varlen.append";
   let description = [{
     Each `varlen.for_tiles` becomes a launch of a persistent kernel, whose CTAs
-    take tiles from a list until it is through, by a counter if they visit blocks. The list is made on the device,
-    once for all loops of a batch with tiles of one type, by kernels that check
-    cu_seqlens: the host does not wait for them. If a score region of these loops hides
-    blocks, as far as intervals tell and by numbers that are in memory before the loops
-    run, a kernel counts those that each tile visits, so that the longest is first.
+    take tiles from a list until it is through, by a counter if they visit blocks. The list is a
+    `varlen.list_tiles`, one for all loops of a batch with tiles of one type. If a score region of
+    these loops hides blocks, as far as intervals tell and by numbers that are in memory before the loops
+    run, its region counts those that a tile visits, so that the longest is first.
 
     Rows that are read at a tile for its blocks are copied to shared memory before
     these, rows of a block to a slot of a ring, or each read to one of its own, `stages` - 1 -
@@ -183,8 +217,8 @@ def ConvertVarlenToKernel
     `#varlen.gpu_schedule`; in one block of a loop reads, pure operations on tiles,
     at most one loop over blocks, `varlen.clear` before it, and writes. Another form is
     an error.
-    *Guarantees*: no operation of the tile loops is left but steps, and what is
-    computed before and after them, on tiles. Rows that are not in use are zeros
+    *Guarantees*: no operation of the tile loops is left but the batch with what reads it
+    (see `convert-tile-lists-to-gpu`), steps, and what is computed before and after them, on tiles. Rows that are not in use are zeros
     in shared memory, never a neighbour's. Each row is written by one CTA.
     An append writes nothing where something is wrong.
     *Numerics*: what is written is multiplied by `times` in the type of the value

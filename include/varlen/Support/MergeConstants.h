@@ -15,7 +15,7 @@ namespace mlir::varlen {
 
 /// Leaves each constant of a function once, at its beginning, and none that is
 /// unused. Constants in bodies of other operations than the loops and branches
-/// of scf, as of a score, are part of what these say, and stay.
+/// of scf, and launches, as of a score, are part of what these say, and stay.
 void mergeConstants(FunctionOpInterface function);
 
 } // namespace mlir::varlen

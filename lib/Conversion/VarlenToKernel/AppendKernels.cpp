@@ -15,7 +15,7 @@
 
 #include "AppendKernels.h"
 
-#include "WarpReduction.h"
+#include "../WarpReduction.h"
 #include "varlen/Dialect/Kernel/IR/SharedTile.h"
 #include "varlen/Dialect/Varlen/IR/VarlenShape.h"
 #include "varlen/Dialect/Varlen/Utils/AppendElements.h"

@@ -9,7 +9,8 @@
 #ifndef VARLEN_CONVERSION_VARLENTOKERNEL_APPENDKERNELS_H
 #define VARLEN_CONVERSION_VARLENTOKERNEL_APPENDKERNELS_H
 
-#include "StatusRecord.h"
+#include "../KernelLaunch.h"
+#include "../StatusRecord.h"
 
 #include <functional>
 #include <limits>

@@ -14,7 +14,7 @@
 
 #include "CaptureRanges.h"
 
-#include "WarpReduction.h"
+#include "../WarpReduction.h"
 #include "varlen/Dialect/Varlen/Utils/RowMap.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

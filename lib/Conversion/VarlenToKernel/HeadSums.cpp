@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../WarpReduction.h"
 #include "TileLoop.h"
-#include "WarpReduction.h"
 #include "varlen/Dialect/Kernel/IR/SharedTile.h"
 #include "varlen/Dialect/Varlen/Utils/TileLoops.h"
 
@@ -32,7 +32,8 @@ LogicalResult varlen::convertHeadSums(ImplicitLocOpBuilder &b, ForTilesOp loop,
   Value heads = index.dim(sums, 0);
   Value entries =
       areRows ? index.max(index.dim(sums, 1), 1) : index.constant(1);
-  BatchOp batch = context.batch.op;
+  BatchOp batch = context.batch;
+  ListTilesOp list = context.list;
   Value tq = batch.getTq(), count = index.mul(heads, entries);
   auto sumOf = [&](Value number, Value thread) {
     Value head = index.div(number, entries);
@@ -56,7 +57,7 @@ LogicalResult varlen::convertHeadSums(ImplicitLocOpBuilder &b, ForTilesOp loop,
   };
   emitLaunch(b, getKernelName(loop), index.max(count, 1), kernel::kWarpLanes,
              [&](Value number, Value, Value thread) {
-               Value tiles = index.load(context.work.count, index.constant(0));
+               Value tiles = index.load(list.getCount(), index.constant(0));
                Value isGood = index.less(-1, tiles);
                Value isSum = index.less(number, count);
                emitIf(b, index.both(isSum, isGood),

@@ -23,6 +23,12 @@
 using namespace mlir;
 using namespace mlir::varlen;
 
+std::string varlen::getKernelName(ForTilesOp loop) {
+  return (loop->getParentOfType<func::FuncOp>().getName() + "_" +
+          loop.getName())
+      .str();
+}
+
 //===----------------------------------------------------------------------===//
 // What can be converted
 //===----------------------------------------------------------------------===//

@@ -9,7 +9,8 @@
 #ifndef VARLEN_CONVERSION_VARLENTOKERNEL_TILELOOP_H
 #define VARLEN_CONVERSION_VARLENTOKERNEL_TILELOOP_H
 
-#include "WorkTiles.h"
+#include "../KernelLaunch.h"
+#include "../SequenceRows.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -27,9 +28,12 @@ struct GPUPartStates {
 
 /// What a tile loop is converted with.
 struct TileLoopContext {
-  GPUBatch batch;
-  /// The list of the tiles of the loop, and its number among the loops over it.
-  GPUWorkTiles work;
+  BatchOp batch;
+  /// How many sequences it has.
+  Value sequences;
+  /// The list of the tiles of the loop, null while there is none, and its
+  /// number among the loops over it.
+  ListTilesOp list;
   int64_t number;
   /// The memory of `varlen.rows`: Hq x rows x values, with room to read on past
   /// the last row.
@@ -37,6 +41,14 @@ struct TileLoopContext {
   /// If the loop has parts, and is not only looked at.
   const GPUPartStates *states = nullptr;
 };
+
+/// A tile of a list, of one kv head.
+struct TileEntry {
+  Value sequence, tile, kvHead;
+};
+
+/// What the kernel of a loop is called: the function, and the loop's name.
+std::string getKernelName(ForTilesOp loop);
 
 /// The parts that the keys of a loop's tiles are in; nothing if it has none.
 std::optional<KeyParts> getKeyParts(ForTilesOp loop);

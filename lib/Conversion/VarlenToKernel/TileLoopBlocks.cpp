@@ -21,28 +21,17 @@ using namespace mlir::varlen;
 //===----------------------------------------------------------------------===//
 
 TileLoopConverter::Sequence TileLoopConverter::decodeSequence(Value s) {
-  // The rows past the last sequence are no queries: as none is in use, none of
-  // them sees a key, and no query sees the keys there.
-  PackedRows q = emitPackedRows(index, batch.getCuQ(), s, batch.getTq());
-  PackedRows k = emitKeyRows(index, batch, s);
-  Value zero = index.constant(0);
-  auto used = [&](Value list, Value rows) {
-    return emitUsed(index, list, s, sequences, rows);
-  };
+  auto read = ReadSequenceOp::create(b, batch, s);
   Sequence sequence;
-  sequence.qRow = q.begin;
-  sequence.qRows = index.sub(q.end, q.begin);
-  sequence.qUsed =
-      index.select(index.less(s, sequences),
-                   used(batch.getSequsedQ(), sequence.qRows), zero);
-  // Of keys in pages, the row of the table.
-  bool isPaged = static_cast<bool>(batch.getBlockTable());
-  sequence.kRow = isPaged ? s : k.begin;
-  sequence.kRows = index.sub(k.end, k.begin);
-  sequence.kUsed = used(batch.getSequsedK(), isPaged ? zero : sequence.kRows);
+  sequence.qRow = read.getQRow();
+  sequence.qRows = read.getQRows();
+  sequence.qUsed = read.getQUsed();
+  sequence.kRow = read.getKRow();
+  sequence.kRows = read.getKRows();
+  sequence.kUsed = read.getKUsed();
   Position offset;
-  if (batch.getQOffset())
-    offset = emitUsed(index, batch.getQOffset(), s, sequences, zero);
+  if (read.getOffset())
+    offset = read.getOffset();
   sequence.mask = SequenceMask(index, batch.getMask(), sequence.qUsed,
                                sequence.kUsed, offset);
   return sequence;
@@ -63,12 +52,8 @@ TileLoopConverter::dropBlindQueries(Sequence sequence) {
 //===----------------------------------------------------------------------===//
 
 TileEntry TileLoopConverter::decodeEntry(Value entry) {
-  Value kvHeads = narrow.cast(batch.getKvHeads());
-  Value number = index.cast(narrow.div(entry, kvHeads));
-  Value list = context.work.list;
-  return {index.load(list, {number, index.constant(0)}),
-          index.load(list, {number, index.constant(1)}),
-          index.cast(narrow.rem(entry, kvHeads))};
+  auto read = ReadTileOp::create(b, list.getList(), entry, batch.getKvHeads());
+  return {read.getSequence(), read.getTile(), read.getKvHead()};
 }
 
 std::pair<TileLoopConverter::Tile, MaskRange<Value>>

@@ -31,9 +31,9 @@ public:
   TileLoopConverter(ImplicitLocOpBuilder &b, ForTilesOp loop,
                     GPUScheduleAttr schedule, const TileLoopContext &context)
       : b(b), index{b}, narrow{b, b.getI32Type()}, loop(loop),
-        schedule(schedule), context(context), batch(context.batch.op),
-        sequences(context.batch.sequences), group(batch.getGroup()),
-        tileRows(loop.getTileType().getSize()),
+        schedule(schedule), context(context), batch(context.batch),
+        sequences(context.sequences), list(context.list),
+        group(batch.getGroup()), tileRows(loop.getTileType().getSize()),
         ofQueries(loop.getTileType().getAxis() == Axis::Queries),
         keyParts(getKeyParts(loop)) {}
 
@@ -303,7 +303,9 @@ private:
   GPUScheduleAttr schedule;
   const TileLoopContext &context;
   BatchOp batch;
-  Value sequences, group;
+  Value sequences;
+  ListTilesOp list;
+  Value group;
   /// Rows of a tile.
   int64_t tileRows;
   bool ofQueries;

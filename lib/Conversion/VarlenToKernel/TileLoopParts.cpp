@@ -76,7 +76,7 @@ Value TileLoopConverter::decodePart(Tile &tile, Value s, Value number) {
   Value pairs = index.mul(tile.sequence.qRows, group);
   Value zero = index.constant(0);
   tile.parts =
-      keyParts->emitCount(index, s, sequences, pairs, tile.sequence.kUsed);
+      emitPartCount(index, *keyParts, s, sequences, pairs, tile.sequence.kUsed);
   Value hasParts = index.less(1, tile.parts);
   tile.part = index.select(hasParts, number, zero);
   return index.select(hasParts, zero, number);
@@ -158,7 +158,7 @@ void TileLoopConverter::emitMergeKernel(Value ctas) {
     tile = decode({s, index.constant(0), kvHead}).first;
     emitIf(b, index.less(1, tile.parts), [&] {
       // Part p is p rows of the list before the first one.
-      Value row = index.load(context.work.firstParts, s);
+      Value row = index.load(list.getFirstParts(), s);
       auto entryOf = [&](Value part) {
         return index.add(index.mul(index.sub(row, part), kvHeads), kvHead);
       };
@@ -190,7 +190,7 @@ void TileLoopConverter::emitMergeKernel(Value ctas) {
       b, getKernelName(loop) + "_merge", index.max(index.min(ctas, count), 1),
       schedule.getWarps() * kernel::kWarpLanes,
       [&](Value block, Value grid, Value) {
-        Value entries = index.load(context.work.count, index.constant(0));
+        Value entries = index.load(list.getCount(), index.constant(0));
         Value isGood = index.less(-1, entries);
         emitIf(b, isGood, [&] { emitLoop(b, block, count, grid, emitTileOf); });
       });

@@ -154,8 +154,8 @@ Values TileLoopConverter::emitSteps(const Values &state) {
 //===----------------------------------------------------------------------===//
 
 void TileLoopConverter::emitTake() {
-  kernel::TakeOp::create(b, context.work.count,
-                         index.constant(1 + context.number), taken);
+  kernel::TakeOp::create(b, list.getCount(), index.constant(1 + context.number),
+                         taken);
 }
 
 Value TileLoopConverter::emitTaken(Value grid) {
@@ -186,7 +186,7 @@ LogicalResult TileLoopConverter::emit() {
       func::CallOp::create(b, *multiprocessors, ValueRange{}).getResult(0));
   Value ctas =
       index.min(index.mul(processors, schedule.getCtas()),
-                index.mul(index.dim(context.work.list, 0), batch.getKvHeads()));
+                index.mul(index.dim(list.getList(), 0), batch.getKvHeads()));
   // Entries have 32 bits, as no memory has room for the rows of more.
   int64_t warps =
       schedule.getWarps() + (hasRoles() ? schedule.getProducers() : 0);
@@ -194,8 +194,7 @@ LogicalResult TileLoopConverter::emit() {
              warps * kernel::kWarpLanes, [&](Value block, Value grid, Value) {
                if (blocks)
                  allocate();
-               Value entries =
-                   index.load(context.work.count, index.constant(0));
+               Value entries = index.load(list.getCount(), index.constant(0));
                Value count = index.mul(entries, batch.getKvHeads());
                auto emit = hasRoles() ? &TileLoopConverter::emitRoles
                                       : &TileLoopConverter::emitItems;

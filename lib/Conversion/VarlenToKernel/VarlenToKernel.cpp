@@ -8,10 +8,10 @@
 
 #include "AppendKernels.h"
 #include "TileLoopConverter.h"
-#include "WorkTilesBuilder.h"
 #include "varlen/Conversion/Passes.h"
 #include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 #include "varlen/Dialect/Varlen/Utils/TileLoops.h"
+#include "varlen/Support/MergeConstants.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -42,8 +42,8 @@ namespace {
 class BatchConverter {
 public:
   BatchConverter(const BatchLoops &found, OpBuilder &builder)
-      : found(found), batch{found.batch, {}}, b(batch.op.getLoc(), builder),
-        index{b} {}
+      : found(found), batch(found.batch), b(batch.getLoc(), builder), index{b} {
+  }
 
   LogicalResult convert();
 
@@ -51,7 +51,7 @@ private:
   struct List {
     TileType type;
     std::optional<KeyParts> parts;
-    GPUWorkTiles work;
+    ListTilesOp op;
     bool isOf(ForTilesOp loop) const {
       return type == loop.getTileType() && parts == getKeyParts(loop);
     }
@@ -62,9 +62,9 @@ private:
   LogicalResult emitLists();
   LogicalResult emitList(List &list);
   void emitScratch(RowsOp rows);
-  GPUPartStates emitStates(ForTilesOp loop, const List &list);
+  GPUPartStates emitStates(ForTilesOp loop, List &list);
   LogicalResult convert(ForTilesOp loop);
-  const List &getList(ForTilesOp loop);
+  List &getList(ForTilesOp loop);
   /// How many of the first loops, so many, are over the tiles of a list.
   int64_t countLoops(const List &list, size_t first) {
     return llvm::count_if(ArrayRef(found.loops).take_front(first),
@@ -72,22 +72,23 @@ private:
   }
 
   const BatchLoops &found;
-  GPUBatch batch;
+  BatchOp batch;
   ImplicitLocOpBuilder b;
   IndexBuilder index;
   /// The first has checked cu_seqlens for the others.
   SmallVector<List> lists;
+  Value sequences;
   IRMapping scratch;
 };
 } // namespace
 
 LogicalResult BatchConverter::verify() {
-  if (batch.op->getParentOfType<gpu::LaunchOp>())
-    return batch.op.emitOpError("is in a kernel, which cannot launch others: "
-                                "expected attention in host code");
+  if (batch->getParentOfType<gpu::LaunchOp>())
+    return batch.emitOpError("is in a kernel, which cannot launch others: "
+                             "expected attention in host code");
   for (ForTilesOp loop : found.loops) {
     Axis axis = loop.getTileType().getAxis();
-    if (axis == Axis::Keys && batch.op.getBlockTable())
+    if (axis == Axis::Keys && batch.getBlockTable())
       return loop.emitOpError("expected tiles of queries in a batch with a "
                               "block_table, got ")
              << loop.getTileType();
@@ -118,7 +119,7 @@ LogicalResult BatchConverter::verify() {
   return success();
 }
 
-const BatchConverter::List &BatchConverter::getList(ForTilesOp loop) {
+BatchConverter::List &BatchConverter::getList(ForTilesOp loop) {
   // Heads have no list: any says whether cu_seqlens are good.
   if (loop.getTileType().getAxis() == Axis::Heads)
     return lists.front();
@@ -129,22 +130,15 @@ const BatchConverter::List &BatchConverter::getList(ForTilesOp loop) {
 /// The list of tiles; if one of their loops hides keys, that one says how long
 /// tiles take.
 LogicalResult BatchConverter::emitList(List &list) {
-  const GPUWorkTiles *checked = lists.empty() ? nullptr : &lists.front().work;
+  Value checked = lists.empty() ? Value() : lists.front().op.getCount();
   int64_t loops = countLoops(list, found.loops.size());
-  auto emit = [&](const TileWeights *weights) -> LogicalResult {
-    FailureOr<GPUWorkTiles> work =
-        WorkTilesBuilder(b, batch, list.type, list.parts, loops, checked,
-                         weights)
-            .emit();
-    if (failed(work))
-      return failure();
-    list.work = *work;
-    return success();
-  };
+  list.op = ListTilesOp::create(b, list.type, batch.getBatch(), loops,
+                                list.parts, checked);
   for (ForTilesOp loop : found.loops) {
     if (!list.isOf(loop))
       continue;
-    TileLoopContext context{batch, /*work=*/{}, /*number=*/0, scratch};
+    TileLoopContext context{batch, sequences, /*list=*/{}, /*number=*/0,
+                            scratch};
     TileLoopConverter converter(b, loop, getSchedule(loop), context);
     if (failed(converter.verify()))
       return failure();
@@ -155,13 +149,18 @@ LogicalResult BatchConverter::emitList(List &list) {
     if (list.parts)
       return loop.emitOpError("expected keys in one part beside a score region "
                               "that hides keys on a GPU");
-    auto emitWeight = [&](const TileEntry &entry) {
-      return converter.emitWeight(entry);
-    };
-    TileWeights weights{*byHead, emitWeight};
-    return emit(&weights);
+    list.op.setByHead(*byHead);
+    OpBuilder::InsertionGuard guard(b);
+    SmallVector<Type> types(3, b.getIndexType());
+    SmallVector<Location> locations(3, b.getLoc());
+    Block *body =
+        b.createBlock(&list.op.getWeights(), /*insertPt=*/{}, types, locations);
+    Value work = converter.emitWeight(
+        {body->getArgument(0), body->getArgument(1), body->getArgument(2)});
+    YieldOp::create(b, work);
+    break;
   }
-  return emit(/*weights=*/nullptr);
+  return success();
 }
 
 LogicalResult BatchConverter::emitLists() {
@@ -169,13 +168,13 @@ LogicalResult BatchConverter::emitLists() {
     if (loop.getTileType().getAxis() == Axis::Heads ||
         llvm::any_of(lists, [&](const List &list) { return list.isOf(loop); }))
       continue;
-    List list{loop.getTileType(), getKeyParts(loop), /*work=*/{}};
+    List list{loop.getTileType(), getKeyParts(loop), /*op=*/{}};
     if (failed(emitList(list)))
       return failure();
     lists.push_back(list);
   }
   if (lists.empty())
-    return batch.op.emitOpError(
+    return batch.emitOpError(
         "expected a loop over tiles of queries or keys, got none");
   return success();
 }
@@ -189,12 +188,12 @@ void BatchConverter::emitScratch(RowsOp rows) {
       if (int64_t size = read.getTile().getType().getSize();
           ShapedType::isStatic(size))
         ahead = std::max(ahead, size);
-  Value heads = index.mul(batch.op.getKvHeads(), batch.op.getGroup());
+  Value heads = index.mul(batch.getKvHeads(), batch.getGroup());
   std::optional<int64_t> count = getConstantIntValue(heads);
   SmallVector<Value> extents;
   if (!count)
     extents.push_back(heads);
-  extents.push_back(index.add(batch.op.getTq(), ahead));
+  extents.push_back(index.add(batch.getTq(), ahead));
   RowsType type = rows.getType();
   Value memory = memref::AllocOp::create(
       b,
@@ -205,8 +204,8 @@ void BatchConverter::emitScratch(RowsOp rows) {
   scratch.map(rows.getRows(), memory);
 }
 
-GPUPartStates BatchConverter::emitStates(ForTilesOp loop, const List &list) {
-  Value items = index.mul(index.dim(list.work.list, 0), batch.op.getKvHeads());
+GPUPartStates BatchConverter::emitStates(ForTilesOp loop, List &list) {
+  Value items = index.mul(index.dim(list.op.getList(), 0), batch.getKvHeads());
   Value rows = index.mul(items, list.parts->pairs);
   auto parts = *loop.getBody()->getOps<ForPartsOp>().begin();
   GPUPartStates states;
@@ -232,10 +231,10 @@ GPUPartStates BatchConverter::emitStates(ForTilesOp loop, const List &list) {
 
 LogicalResult BatchConverter::convert(ForTilesOp loop) {
   size_t place = llvm::find(found.loops, loop) - found.loops.begin();
-  const List &list = getList(loop);
+  List &list = getList(loop);
   bool isOfHeads = loop.getTileType().getAxis() == Axis::Heads;
   int64_t number = isOfHeads ? 0 : countLoops(list, place);
-  TileLoopContext context{batch, list.work, number, scratch};
+  TileLoopContext context{batch, sequences, list.op, number, scratch};
   if (isOfHeads)
     return convertHeadSums(b, loop, context);
   GPUPartStates states;
@@ -256,8 +255,8 @@ LogicalResult BatchConverter::convert(ForTilesOp loop) {
 LogicalResult BatchConverter::convert() {
   if (failed(verify()))
     return failure();
-  b.setInsertionPointAfter(batch.op);
-  batch.sequences = index.sub(index.dim(batch.op.getCuQ(), 0), 1);
+  b.setInsertionPointAfter(batch);
+  sequences = emitSequenceCount(index, batch);
   if (failed(emitLists()))
     return failure();
   for (RowsOp op : found.rows)
@@ -271,9 +270,8 @@ LogicalResult BatchConverter::convert() {
   for (RowsOp op : found.rows)
     memref::DeallocOp::create(b, scratch.lookup(op.getRows()));
   for (const List &list : lists)
-    for (Value memory : {list.work.list, list.work.count, list.work.firstParts})
-      if (memory)
-        memref::DeallocOp::create(b, memory);
+    for (Value memory : list.op->getResults())
+      memref::DeallocOp::create(b, memory);
   return success();
 }
 
@@ -288,13 +286,17 @@ struct ConvertVarlenToKernel
         return signalPassFailure();
       ++numAppends;
     }
+    llvm::SetVector<FunctionOpInterface> functions;
     FailureOr<unsigned> loops = convertTileLoops(
-        getOperation(), [](const BatchLoops &found, OpBuilder &builder) {
+        getOperation(), [&](const BatchLoops &found, OpBuilder &builder) {
+          functions.insert(found.batch->getParentOfType<FunctionOpInterface>());
           return BatchConverter(found, builder).convert();
         });
     if (failed(loops))
       return signalPassFailure();
     numConverted += *loops;
+    for (FunctionOpInterface function : functions)
+      mergeConstants(function);
   }
 };
 } // namespace

@@ -104,6 +104,18 @@ struct Role {
 struct PartSizes {
   int64_t blocks = 0, few = 0;
 };
+
+/// In which parts the keys of a sequence with few queries are on a GPU, each an
+/// item of its own. A sequence is one of these whatever the rest of the batch
+/// is.
+struct KeyParts {
+  /// Keys of a part, and pairs of a query and a head of the group that are few.
+  int64_t keys, pairs;
+
+  bool operator==(const KeyParts &other) const {
+    return keys == other.keys && pairs == other.pairs;
+  }
+};
 } // namespace mlir::varlen
 
 #include "varlen/Dialect/Varlen/IR/VarlenAttrInterfaces.h.inc" // IWYU pragma: export

@@ -83,14 +83,14 @@ def Varlen_BatchOp : Varlen_Op<"batch", [
 
 def Varlen_YieldOp : Varlen_Op<"yield", [
     Pure, Terminator, ReturnLike,
-    ParentOneOf<["ForTilesOp", "IfFewOp", "ForPartsOp", "ForBlocksOp", "ForQueriesOp", "AttnOp",
+    ParentOneOf<["ForTilesOp", "IfFewOp", "ForPartsOp", "ForBlocksOp", "ForQueriesOp", "ListTilesOp", "AttnOp",
                  "AttnIntoOp", "AttnGradOp", "AttnGradIntoOp", "AttnJVPOp", "AttnJVPIntoOp", "AttnJVPGradOp", "AttnJVPGradIntoOp",
                  "OnlineAttnOp", "OnlineAttnGradOp", "OnlineAttnJVPOp", "OnlineAttnJVPGradOp"]>]> {
   let summary = "Ends the body of a tile loop or of a score region";
   let description = [{
     Of `varlen.for_blocks`, with the values that the next block starts from; of
     `varlen.for_parts`, with the state of a part, or of two together; of
-    `varlen.for_queries`, with what goes to memory; of a score
+    `varlen.for_queries`, with what goes to memory; of `varlen.list_tiles`, with the work of a tile; of a score
     region, with the new score, with whether the key is visible if the region hides
     keys, and with a factor of the probability if it has one.
 
@@ -99,7 +99,7 @@ def Varlen_YieldOp : Varlen_Op<"yield", [
     ```
   }];
   let arguments = (ins
-    Variadic<AnyTypeOf<[Varlen_Tile, Varlen_ComputeFloat, I1]>>:$values);
+    Variadic<AnyTypeOf<[Varlen_Tile, Varlen_ComputeFloat, I1, I32]>>:$values);
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
   let builders = [OpBuilder<(ins), [{ /* nothing to do */ }]>];
 }

@@ -11,6 +11,7 @@
 
 include "varlen/Dialect/Varlen/IR/VarlenAppendOps.td"
 include "varlen/Dialect/Varlen/IR/VarlenAttnBase.td"
+include "varlen/Dialect/Varlen/IR/VarlenListOps.td"
 include "varlen/Dialect/Varlen/IR/VarlenLoopOps.td"
 include "varlen/Dialect/Varlen/IR/VarlenOpBase.td"
 include "varlen/Dialect/Varlen/IR/VarlenQueryOps.td"

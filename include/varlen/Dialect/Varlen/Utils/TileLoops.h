@@ -31,9 +31,10 @@ struct BatchLoops {
 };
 
 /// Calls `convert` for each batch of tile loops in `root`, then erases the
-/// loops of the batch; returns the number of loops. Fails, with an error, if
-/// `convert` fails, if a batch is not the result of a `varlen.batch` in the
-/// block of its loops, or if a loop uses scratch of another batch.
+/// loops of the batch, and the batch if nothing else uses it; returns the
+/// number of loops. Fails, with an error, if `convert` fails, if a batch is not
+/// the result of a `varlen.batch` in the block of its loops, or if a loop uses
+/// scratch of another batch.
 FailureOr<unsigned> convertTileLoops(
     Operation *root,
     function_ref<LogicalResult(const BatchLoops &, OpBuilder &)> convert);

@@ -1,4 +1,4 @@
-//===- WorkTilesBuilder.h - What makes the list of a batch -----*- C++ -*-===//
+//===- TileListBuilder.h - Kernels of the list of a batch ------*- C++ -*-===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,37 +6,40 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef VARLEN_CONVERSION_VARLENTOKERNEL_WORKTILESBUILDER_H
-#define VARLEN_CONVERSION_VARLENTOKERNEL_WORKTILESBUILDER_H
+#ifndef VARLEN_LIB_CONVERSION_TILELISTSTOGPU_TILELISTBUILDER_H
+#define VARLEN_LIB_CONVERSION_TILELISTSTOGPU_TILELISTBUILDER_H
 
-#include "StatusRecord.h"
-#include "WorkTiles.h"
+#include "../KernelLaunch.h"
+#include "../StatusRecord.h"
 
 #include <limits>
 
 namespace mlir::varlen {
 
+/// The bounds of the keys of a sequence, as emitPackedRows; in pages, those
+/// that its pages have room for, from 0 on.
+PackedRows emitKeyRows(IndexBuilder &index, BatchOp batch, Value s);
+
 /// Emits allocations and kernels that check cu_seqlens and seqused and make the
 /// list of the tiles of a type: pairs of a query row and a head of the group,
 /// with as much work as there are keys; or keys, with as much work as there are
-/// queries; or with the work that `weights` tells. What is wrong with them goes
+/// queries; or with the work that weights tell. What is wrong with them goes
 /// to the status record of the device (GPU.h); the host does not wait for it.
 /// Every method emits at the builder's place.
-class WorkTilesBuilder {
+class TileListBuilder {
 public:
-  /// With `checked`, another list of the same batch, what that one's kernel
-  /// found holds. `loops` is how many loops there are over the list. Tiles with
-  /// weights have no `parts`.
-  WorkTilesBuilder(ImplicitLocOpBuilder &b, const GPUBatch &batch,
-                   TileType tile, std::optional<KeyParts> parts, int64_t loops,
-                   const GPUWorkTiles *checked, const TileWeights *weights)
-      : b(b), index{b}, op(batch.op), group(op.getGroup()),
-        ofQueries(tile.getAxis() == Axis::Queries), size(tile.getSize()),
-        parts(parts), loops(loops), checked(checked), weights(weights),
-        tq(op.getTq()), tk(op.getTk()), sequences(batch.sequences) {}
+  /// At `op`, in whose place the list is.
+  TileListBuilder(ImplicitLocOpBuilder &b, ListTilesOp op, BatchOp batch,
+                  Value sequences)
+      : b(b), index{b}, list(op), op(batch), group(batch.getGroup()),
+        ofQueries(cast<TileType>(op.getTile()).getAxis() == Axis::Queries),
+        size(cast<TileType>(op.getTile()).getSize()), parts(op.getKeyParts()),
+        checked(op.getChecked()), hasWeights(!op.getWeights().empty()),
+        tq(batch.getTq()), tk(batch.getTk()), sequences(sequences) {}
 
-  /// Fails, with an error at the batch, if a name of the runtime is taken.
-  FailureOr<GPUWorkTiles> emit();
+  /// What takes the place of the results. Fails, with an error at the batch, if
+  /// a name of the runtime is taken.
+  FailureOr<SmallVector<Value>> emit();
 
 private:
   /// What the table has of each segment: its work, its number, and, behind it
@@ -81,11 +84,11 @@ private:
   void emitMerge(Value i, Value run, int64_t runs, Value from);
   /// The tile `i`, if there is one: by a thread, or with weights by a warp, of
   /// which this is `lane`.
-  void emitTile(Value i, Value lane, Value sorted, const GPUWorkTiles &work);
+  void emitTile(Value i, Value lane, Value sorted);
 
   /// Emits one kernel for a list of few segments, or one for each step.
-  void emitInOneCTA(const GPUWorkTiles &work);
-  void emitInManyCTAs(const GPUWorkTiles &work);
+  void emitInOneCTA();
+  void emitInManyCTAs();
 
   // Checks, in BatchChecks.cpp.
 
@@ -106,12 +109,14 @@ private:
   /// Stores what is wrong, of which `segment` is the first instance.
   void emitFault(Value segment);
 
-  // Weights, in WorkTilesWeights.cpp.
+  // Weights, in TileListWeights.cpp.
 
   /// Where the tiles of a segment are among the weights of all, one after the
   /// other: there is room for one tile that is not whole in each segment.
   Value emitSlot(Value segment);
   void emitWeights();
+  /// The work of a tile that there is, as the operation's region has it.
+  Value emitWork(Value s, Value tile, Value kvHead);
   /// The entry of a tile of a kv head, if there is one in that place.
   void emitWeight(Value slot, Value kvHead, Value lane);
   /// How many of the tiles of a segment, so many, come before that one.
@@ -119,15 +124,21 @@ private:
 
   ImplicitLocOpBuilder &b;
   IndexBuilder index;
+  ListTilesOp list;
   BatchOp op;
   Value group;
   bool ofQueries;
   int64_t size;
   std::optional<KeyParts> parts;
-  int64_t loops;
-  const GPUWorkTiles *checked;
-  const TileWeights *weights;
+  /// What the kernel of another list of the same batch found; null if none has
+  /// looked. Tiles with weights have no parts.
+  Value checked;
+  bool hasWeights;
   Value tq, tk, sequences, status;
+  /// Where the results of the operation are.
+  struct {
+    Value list, count, firstParts;
+  } memory;
   /// What is wrong with extents. The host knows it, a kernel reports it.
   GPUFault extents;
   /// The sequences, and the rows past the last.
@@ -145,4 +156,4 @@ private:
 
 } // namespace mlir::varlen
 
-#endif // VARLEN_CONVERSION_VARLENTOKERNEL_WORKTILESBUILDER_H
+#endif // VARLEN_LIB_CONVERSION_TILELISTSTOGPU_TILELISTBUILDER_H

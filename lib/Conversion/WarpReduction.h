@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef VARLEN_CONVERSION_VARLENTOKERNEL_WARPREDUCTION_H
-#define VARLEN_CONVERSION_VARLENTOKERNEL_WARPREDUCTION_H
+#ifndef VARLEN_LIB_CONVERSION_WARPREDUCTION_H
+#define VARLEN_LIB_CONVERSION_WARPREDUCTION_H
 
 #include "varlen/Support/IndexBuilder.h"
 
@@ -23,4 +23,4 @@ Value emitWarpReduction(ImplicitLocOpBuilder &b, Value value,
 
 } // namespace mlir::varlen
 
-#endif // VARLEN_CONVERSION_VARLENTOKERNEL_WARPREDUCTION_H
+#endif // VARLEN_LIB_CONVERSION_WARPREDUCTION_H

@@ -1,4 +1,4 @@
-//===- WorkTiles.cpp - The work tiles of a batch, on a GPU ---------------===//
+//===- TileListBuilder.cpp - Kernels of the list of a batch ---------------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -18,7 +18,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "WorkTilesBuilder.h"
+#include "TileListBuilder.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -41,68 +41,17 @@ static constexpr int64_t kCTARuns = 2;
 /// for more.
 static constexpr int64_t kCTASegments = 1024;
 
-std::string varlen::getKernelName(ForTilesOp loop) {
-  return (loop->getParentOfType<func::FuncOp>().getName() + "_" +
-          loop.getName())
-      .str();
-}
-
-PackedRows varlen::emitPackedRows(IndexBuilder &index, Value cu, Value s,
-                                  Value end) {
-  Value last = index.sub(index.dim(cu, 0), 1);
-  Value next = index.load(cu, index.min(index.add(s, 1), last));
-  return {index.load(cu, s), index.select(index.less(s, last), next, end)};
-}
-
 PackedRows varlen::emitKeyRows(IndexBuilder &index, BatchOp batch, Value s) {
   if (batch.getBlockTable())
     return {index.constant(0), batch.getTk()};
   return emitPackedRows(index, batch.getCuK(), s, batch.getTk());
 }
 
-Value varlen::emitUsed(IndexBuilder &index, Value used, Value s,
-                       Value sequences, Value otherwise) {
-  if (!used)
-    return otherwise;
-  return emitChoice(
-             index.b, index.less(s, sequences),
-             [&] { return Values{index.load(used, s)}; },
-             [&] { return Values{otherwise}; })
-      .front();
-}
-
-Value varlen::emitSearch(ImplicitLocOpBuilder &b, Value lo, Value hi,
-                         function_ref<Value(Value)> isBefore) {
-  IndexBuilder at{b, lo.getType()};
-  return emitWhile(
-             b, {lo, hi},
-             [&](ValueRange range) { return at.less(range[0], range[1]); },
-             [&](ValueRange range) {
-               Value middle = at.div(at.add(range[0], range[1]), 2);
-               Value before = isBefore(middle);
-               Value next = at.add(middle, 1);
-               return Values{at.select(before, next, range[0]),
-                             at.select(before, range[1], middle)};
-             })
-      .front();
-}
-
-Value KeyParts::emitCount(IndexBuilder &index, Value s, Value sequences,
-                          Value pairsOfSegment, Value keysOfSegment) const {
-  Value isFew = index.both(index.less(0, pairsOfSegment),
-                           index.lessEqual(pairsOfSegment, pairs));
-  // Nothing sees the keys past the last sequence.
-  Value hasParts = index.both(isFew, index.less(s, sequences));
-  Value one = index.constant(1);
-  Value count = index.max(index.ceilDiv(keysOfSegment, keys), one);
-  return index.select(hasParts, count, one);
-}
-
 //===----------------------------------------------------------------------===//
 // The list
 //===----------------------------------------------------------------------===//
 
-WorkTilesBuilder::Sequence WorkTilesBuilder::sequence(Value s) {
+TileListBuilder::Sequence TileListBuilder::sequence(Value s) {
   Sequence result;
   result.q = emitPackedRows(index, op.getCuQ(), s, tq);
   result.k = emitKeyRows(index, op, s);
@@ -116,7 +65,7 @@ WorkTilesBuilder::Sequence WorkTilesBuilder::sequence(Value s) {
   result.tiles = index.ceilDiv(own, size);
   if (!parts)
     return result;
-  Value count = parts->emitCount(index, s, sequences, own, result.work);
+  Value count = emitPartCount(index, *parts, s, sequences, own, result.work);
   Value hasParts = index.less(1, count);
   result.tiles = index.select(hasParts, count, result.tiles);
   result.work =
@@ -124,60 +73,60 @@ WorkTilesBuilder::Sequence WorkTilesBuilder::sequence(Value s) {
   return result;
 }
 
-std::string WorkTilesBuilder::getName() {
+std::string TileListBuilder::getName() {
   StringRef function = op->getParentOfType<func::FuncOp>().getName();
   return (function + (ofQueries ? "_tiles" : "_key_tiles")).str();
 }
 
-void WorkTilesBuilder::emitThreads(const Twine &suffix, Value extent,
-                                   function_ref<void(Value)> body) {
+void TileListBuilder::emitThreads(const Twine &suffix, Value extent,
+                                  function_ref<void(Value)> body) {
   emitLaunchOfThreads(b, getName() + suffix, extent, body);
 }
 
-void WorkTilesBuilder::emitWarps(const Twine &suffix, Value extent,
-                                 function_ref<void(Value, Value)> body) {
+void TileListBuilder::emitWarps(const Twine &suffix, Value extent,
+                                function_ref<void(Value, Value)> body) {
   emitLaunchOfWarps(b, getName() + suffix, extent, body);
 }
 
-void WorkTilesBuilder::emitStore(Value value, Value memref, ValueRange at) {
+void TileListBuilder::emitStore(Value value, Value memref, ValueRange at) {
   IndexBuilder element{b, cast<MemRefType>(memref.getType()).getElementType()};
   memref::StoreOp::create(b, element.cast(value), memref, at);
 }
 
-Value WorkTilesBuilder::load(Value parity, Field field, Value at) {
+Value TileListBuilder::load(Value parity, Field field, Value at) {
   return IndexBuilder{b, at.getType()}.load(
       table, {index.cast(parity), index.constant(field), index.cast(at)});
 }
 
-void WorkTilesBuilder::store(Value value, Value parity, Field field, Value at) {
+void TileListBuilder::store(Value value, Value parity, Field field, Value at) {
   emitStore(value, table,
             {index.cast(parity), index.constant(field), index.cast(at)});
 }
 
-int64_t WorkTilesBuilder::getFault() {
+int64_t TileListBuilder::getFault() {
   return llvm::maxIntN(
       cast<MemRefType>(table.getType()).getElementTypeBitWidth());
 }
 
-Value WorkTilesBuilder::emitIsBad() {
-  return checked ? index.less(index.load(checked->count, index.constant(0)), 0)
+Value TileListBuilder::emitIsBad() {
+  return checked ? index.less(index.load(checked, index.constant(0)), 0)
                  : index.less(0, extents.code);
 }
 
-void WorkTilesBuilder::emitSegment(Value i) {
+void TileListBuilder::emitSegment(Value i) {
   Value zero = index.constant(0), fault = index.constant(getFault());
   ValueRange found = emitChoice(
       b, emitIsBad(), [&] { return Values{fault, zero}; },
       [&] {
         Sequence segment = sequence(i);
-        Value work = weights ? zero : segment.work, tiles = segment.tiles;
+        Value work = hasWeights ? zero : segment.work, tiles = segment.tiles;
         if (!checked) {
           // Numbers of an entry that is not checked yet may be anything.
-          if (!weights)
+          if (!hasWeights)
             work = index.min(index.max(work, 0), getFault() - 1);
           GPUFault found = checkEntries(i, segment);
           work = index.select(found.wrong, fault, work);
-          if (weights)
+          if (hasWeights)
             tiles = index.select(found.wrong, zero, tiles);
         }
         return Values{work, tiles};
@@ -187,8 +136,8 @@ void WorkTilesBuilder::emitSegment(Value i) {
   store(found[1], zero, Tiles, i);
 }
 
-void WorkTilesBuilder::emitSegments() {
-  if (!weights)
+void TileListBuilder::emitSegments() {
+  if (!hasWeights)
     return emitThreads("_segments", segments, [&](Value i) { emitSegment(i); });
   emitThreads("_segments", bound, [&](Value i) {
     emitStore(index.constant(0), slots, i);
@@ -196,7 +145,7 @@ void WorkTilesBuilder::emitSegments() {
   });
 }
 
-void WorkTilesBuilder::emitMerge(Value i, Value run, int64_t runs, Value from) {
+void TileListBuilder::emitMerge(Value i, Value run, int64_t runs, Value from) {
   IndexBuilder at{b, i.getType()};
   Value all = at.cast(segments);
   Value zero = at.constant(0);
@@ -229,7 +178,7 @@ void WorkTilesBuilder::emitMerge(Value i, Value run, int64_t runs, Value from) {
   store(found[1], to, Tiles, place);
 }
 
-Value WorkTilesBuilder::emitSort(
+Value TileListBuilder::emitSort(
     Type type, int64_t runs,
     function_ref<void(function_ref<void(Value)>)> emitPass) {
   IndexBuilder at{b, type};
@@ -246,20 +195,19 @@ Value WorkTilesBuilder::emitSort(
       .back();
 }
 
-void WorkTilesBuilder::emitTile(Value i, Value lane, Value sorted,
-                                const GPUWorkTiles &work) {
+void TileListBuilder::emitTile(Value i, Value lane, Value sorted) {
   Value zero = index.constant(0);
   Value last = index.sub(segments, 1);
   Value isBad = index.equal(load(sorted, Work, zero), getFault());
   Value count =
       index.select(isBad, index.constant(-1), load(sorted, Tiles, last));
   Value isFirst = index.equal(i, 0);
-  if (weights)
+  if (hasWeights)
     isFirst = index.both(isFirst, index.equal(lane, 0));
   emitIf(b, isFirst, [&] {
-    emitStore(count, work.count, zero);
-    for (int64_t loop = 0; loop < loops; ++loop)
-      emitStore(zero, work.count, index.constant(1 + loop));
+    emitStore(count, memory.count, zero);
+    for (int64_t loop = 0, loops = list.getLoops(); loop < loops; ++loop)
+      emitStore(zero, memory.count, index.constant(1 + loop));
     if (!checked)
       emitIf(b, isBad, [&] { emitFault(load(sorted, Number, zero)); });
   });
@@ -273,10 +221,10 @@ void WorkTilesBuilder::emitTile(Value i, Value lane, Value sorted,
       return index.select(index.less(0, segment), before, zero);
     };
     auto put = [&](Value number, Value tile, Value at) {
-      emitStore(number, work.list, {at, zero});
-      emitStore(tile, work.list, {at, index.constant(1)});
+      emitStore(number, memory.list, {at, zero});
+      emitStore(tile, memory.list, {at, index.constant(1)});
     };
-    if (weights) {
+    if (hasWeights) {
       Value before = tilesBefore(), tile = index.sub(i, before);
       Value number = load(sorted, Number, segment);
       Value tiles = index.sub(load(sorted, Tiles, segment), before);
@@ -293,7 +241,7 @@ void WorkTilesBuilder::emitTile(Value i, Value lane, Value sorted,
     put(number, tile, i);
     if (parts)
       emitIf(b, index.equal(tile, 0),
-             [&] { emitStore(i, work.firstParts, number); });
+             [&] { emitStore(i, memory.firstParts, number); });
   });
 }
 
@@ -301,7 +249,7 @@ void WorkTilesBuilder::emitTile(Value i, Value lane, Value sorted,
 // Launches
 //===----------------------------------------------------------------------===//
 
-void WorkTilesBuilder::emitInOneCTA(const GPUWorkTiles &work) {
+void TileListBuilder::emitInOneCTA() {
   // All numbers of a batch without an error have 32 bits, and searches are half
   // as long.
   Type type = b.getI32Type();
@@ -324,29 +272,28 @@ void WorkTilesBuilder::emitInOneCTA(const GPUWorkTiles &work) {
           gpu::BarrierOp::create(b);
         };
         Value sorted = index.cast(emitSort(type, kCTARuns, emitPass));
-        emitLoop(b, thread, bound, kCTASegments, [&](Value tile) {
-          emitTile(tile, /*lane=*/Value(), sorted, work);
-        });
+        emitLoop(b, thread, bound, kCTASegments,
+                 [&](Value tile) { emitTile(tile, /*lane=*/Value(), sorted); });
       });
 }
 
-void WorkTilesBuilder::emitInManyCTAs(const GPUWorkTiles &work) {
+void TileListBuilder::emitInManyCTAs() {
   emitSegments();
-  if (weights)
+  if (hasWeights)
     emitWeights();
   auto emitPass = [&](function_ref<void(Value)> emitMergeOf) {
     emitThreads("_merge", segments, emitMergeOf);
   };
   Value sorted = emitSort(b.getIndexType(), kLaunchRuns, emitPass);
-  if (weights)
+  if (hasWeights)
     emitWarps("", bound,
-              [&](Value i, Value lane) { emitTile(i, lane, sorted, work); });
+              [&](Value i, Value lane) { emitTile(i, lane, sorted); });
   else
     emitThreads("", bound,
-                [&](Value i) { emitTile(i, /*lane=*/Value(), sorted, work); });
+                [&](Value i) { emitTile(i, /*lane=*/Value(), sorted); });
 }
 
-FailureOr<GPUWorkTiles> WorkTilesBuilder::emit() {
+FailureOr<SmallVector<Value>> TileListBuilder::emit() {
   if (!checked) {
     FailureOr<Value> record = emitStatusRecord(b, op);
     if (failed(record))
@@ -365,34 +312,33 @@ FailureOr<GPUWorkTiles> WorkTilesBuilder::emit() {
     Value keys = op.getBlockTable() ? index.mul(sequences, tk) : tk;
     bound = index.add(bound, index.div(keys, parts->keys));
   }
-  auto allocate = [&](MemRefType type, ValueRange sizes) -> Value {
-    return memref::AllocOp::create(b, type, sizes);
+  auto allocate = [&](Type type, ValueRange sizes) -> Value {
+    return memref::AllocOp::create(b, cast<MemRefType>(type), sizes);
   };
-  Value list = allocate(
-      MemRefType::get({ShapedType::kDynamic, 2}, b.getI32Type()), bound);
-  Value count = allocate(MemRefType::get({1 + loops}, b.getI64Type()), {});
-  GPUWorkTiles work{list, count, /*firstParts=*/Value()};
+  memory.list = allocate(list.getList().getType(), bound);
+  memory.count = allocate(list.getCount().getType(), {});
   if (parts)
-    work.firstParts = allocate(
-        MemRefType::get({ShapedType::kDynamic}, b.getI32Type()), segments);
+    memory.firstParts = allocate(list.getFirstParts().getType(), segments);
   table = allocate(
       MemRefType::get({2, NumFields, ShapedType::kDynamic}, b.getI64Type()),
       segments);
-  if (weights)
+  if (hasWeights) {
     slots = allocate(MemRefType::get({ShapedType::kDynamic}, b.getI32Type()),
                      bound);
-  if (weights) {
-    emitInManyCTAs(work);
+    emitInManyCTAs();
   } else {
     emitIfOnHost(b, index.lessEqual(segments, kCTASegments),
-                 [&] { emitInOneCTA(work); });
+                 [&] { emitInOneCTA(); });
     emitIfOnHost(b, index.less(kCTASegments, segments),
-                 [&] { emitInManyCTAs(work); });
+                 [&] { emitInManyCTAs(); });
   }
   memref::DeallocOp::create(b, table);
-  if (weights)
+  if (hasWeights)
     memref::DeallocOp::create(b, slots);
   if (strayPages)
     memref::DeallocOp::create(b, strayPages);
-  return work;
+  SmallVector<Value> results = {memory.list, memory.count};
+  if (parts)
+    results.push_back(memory.firstParts);
+  return results;
 }

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "WarpReduction.h"
-#include "WorkTilesBuilder.h"
+#include "../WarpReduction.h"
+#include "TileListBuilder.h"
 #include "varlen/Dialect/Kernel/IR/SharedTile.h"
 #include "varlen/Runtime/GPU.h"
 #include "varlen/Runtime/Runtime.h"
@@ -17,7 +17,7 @@
 using namespace mlir;
 using namespace mlir::varlen;
 
-GPUFault WorkTilesBuilder::checkExtents() {
+GPUFault TileListBuilder::checkExtents() {
   SmallVector<GPUFault> checks;
   Value zero = index.constant(0), n = index.dim(op.getCuQ(), 0);
   checks.push_back({index.less(n, 1),
@@ -43,7 +43,7 @@ GPUFault WorkTilesBuilder::checkExtents() {
   return firstOf(b, checks);
 }
 
-GPUFault WorkTilesBuilder::checkEntries(Value s, const Sequence &sequence) {
+GPUFault TileListBuilder::checkEntries(Value s, const Sequence &sequence) {
   SmallVector<GPUFault> checks;
   Value isSequence = index.less(s, sequences);
   auto packed = [&](const PackedRows &rows, Value rowsInMemory, int64_t list) {
@@ -78,7 +78,7 @@ GPUFault WorkTilesBuilder::checkEntries(Value s, const Sequence &sequence) {
 // Pages
 //===----------------------------------------------------------------------===//
 
-Value WorkTilesBuilder::emitStrayPage(Value s, Value count, Value lane) {
+Value TileListBuilder::emitStrayPage(Value s, Value count, Value lane) {
   IndexBuilder narrow{b, b.getI32Type()};
   ValueRange found = emitLoop(
       b, lane, count, index.constant(kernel::kWarpLanes),
@@ -92,7 +92,7 @@ Value WorkTilesBuilder::emitStrayPage(Value s, Value count, Value lane) {
   return found.front();
 }
 
-void WorkTilesBuilder::emitPages() {
+void TileListBuilder::emitPages() {
   if (!op.getBlockTable())
     return;
   IndexBuilder narrow{b, b.getI32Type()};
@@ -118,7 +118,7 @@ void WorkTilesBuilder::emitPages() {
   });
 }
 
-GPUFault WorkTilesBuilder::checkPages(Value s) {
+GPUFault TileListBuilder::checkPages(Value s) {
   Value none = index.constant(kNoColumn), zero = index.constant(0);
   Value column = emitUsed(index, strayPages, s, sequences, none);
   Value isStray = index.less(column, kNoColumn);
@@ -135,7 +135,7 @@ GPUFault WorkTilesBuilder::checkPages(Value s) {
           page, op.getNumPages()};
 }
 
-void WorkTilesBuilder::emitFault(Value segment) {
+void TileListBuilder::emitFault(Value segment) {
   // Lists that are too short have no entries to be looked at.
   emitIf(
       b, index.less(0, extents.code), [&] { emitStatus(b, status, extents); },

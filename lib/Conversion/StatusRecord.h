@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef VARLEN_CONVERSION_VARLENTOKERNEL_STATUSRECORD_H
-#define VARLEN_CONVERSION_VARLENTOKERNEL_STATUSRECORD_H
+#ifndef VARLEN_LIB_CONVERSION_STATUSRECORD_H
+#define VARLEN_LIB_CONVERSION_STATUSRECORD_H
 
-#include "WorkTiles.h"
+#include "SequenceRows.h"
 
 namespace mlir::varlen {
 
@@ -39,4 +39,4 @@ void appendCuChecks(SmallVectorImpl<GPUFault> &checks, IndexBuilder &index,
 
 } // namespace mlir::varlen
 
-#endif // VARLEN_CONVERSION_VARLENTOKERNEL_STATUSRECORD_H
+#endif // VARLEN_LIB_CONVERSION_STATUSRECORD_H

@@ -1,4 +1,4 @@
-//===- WorkTilesWeights.cpp - The work of tiles, one by one --------------===//
+//===- TileListWeights.cpp - The work of tiles, one by one ----------------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -14,23 +14,33 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "WarpReduction.h"
-#include "WorkTilesBuilder.h"
+#include "../WarpReduction.h"
+#include "TileListBuilder.h"
 #include "varlen/Dialect/Kernel/IR/SharedTile.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
 
-Value WorkTilesBuilder::emitSlot(Value segment) {
+Value TileListBuilder::emitSlot(Value segment) {
   Value rows = index.load(ofQueries ? op.getCuQ() : op.getCuK(), segment);
   if (ofQueries)
     rows = index.mul(rows, group);
   return index.add(index.div(rows, size), segment);
 }
 
-void WorkTilesBuilder::emitWeight(Value slot, Value kvHead, Value lane) {
+Value TileListBuilder::emitWork(Value s, Value tile, Value kvHead) {
+  Block &body = list.getWeights().front();
+  IRMapping map;
+  map.map(body.getArguments(), ValueRange{s, tile, kvHead});
+  for (Operation &op : body.without_terminator())
+    b.clone(op, map);
+  return map.lookupOrDefault(body.getTerminator()->getOperand(0));
+}
+
+void TileListBuilder::emitWeight(Value slot, Value kvHead, Value lane) {
   Value zero = index.constant(0);
   Value last = index.sub(segments, 1);
   Value s = emitSearch(b, zero, last, [&](Value at) {
@@ -50,7 +60,7 @@ void WorkTilesBuilder::emitWeight(Value slot, Value kvHead, Value lane) {
   isTile = index.both(isTile, isWithin(segment.q, tq));
   isTile = index.both(isTile, isWithin(segment.k, tk));
   emitIf(b, isTile, [&] {
-    Value weight = weights->emit({s, tile, kvHead});
+    Value weight = emitWork(s, tile, kvHead);
     emitIf(b, index.equal(lane, 0), [&] {
       auto raise = [&](Value memref, ValueRange at) {
         Type type = cast<MemRefType>(memref.getType()).getElementType();
@@ -64,8 +74,8 @@ void WorkTilesBuilder::emitWeight(Value slot, Value kvHead, Value lane) {
   });
 }
 
-void WorkTilesBuilder::emitWeights() {
-  Value heads = weights->byHead ? op.getKvHeads() : index.constant(1);
+void TileListBuilder::emitWeights() {
+  Value heads = list.getByHead() ? op.getKvHeads() : index.constant(1);
   emitWarps("_weights", index.mul(bound, heads), [&](Value i, Value lane) {
     emitIf(
         b, emitIsBad(), [] {},
@@ -73,8 +83,8 @@ void WorkTilesBuilder::emitWeights() {
   });
 }
 
-Value WorkTilesBuilder::emitRank(Value segment, Value tile, Value tiles,
-                                 Value lane) {
+Value TileListBuilder::emitRank(Value segment, Value tile, Value tiles,
+                                Value lane) {
   IndexBuilder narrow{b, b.getI32Type()};
   Value slot = emitSlot(segment), zero = narrow.constant(0);
   auto weightOf = [&](Value at) {
