@@ -421,8 +421,10 @@ void TileLoopConverter::emitBlockLoads(Value i, bool masked) {
 }
 
 void TileLoopConverter::emitTile(Value entry) {
+  tile = decode(decodeEntry(entry));
   MaskRange<Value> range;
-  std::tie(tile, range) = decode(decodeEntry(entry));
+  if (blocks)
+    range = getVisitedRows();
   for (ClearOp clear : loop.getBody()->getOps<ClearOp>())
     emitClear(clear);
   // Without roles the first block's barrier is between these zeros and what is
@@ -496,5 +498,5 @@ void TileLoopConverter::emitBlocks(Value entry) {
   else
     // What the tile writes hides the latency.
     emitTake();
-  tile = decode(decodeEntry(entry)).first;
+  tile = decode(decodeEntry(entry));
 }

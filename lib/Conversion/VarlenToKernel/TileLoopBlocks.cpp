@@ -56,7 +56,7 @@ TileEntry TileLoopConverter::decodeEntry(Value entry) {
   return {read.getSequence(), read.getTile(), read.getKvHead()};
 }
 
-std::pair<TileLoopConverter::Tile, MaskRange<Value>>
+TileLoopConverter::Tile
 TileLoopConverter::decodeQueries(const TileEntry &entry) {
   Tile tile;
   tile.sequence = decodeSequence(entry.sequence);
@@ -72,23 +72,10 @@ TileLoopConverter::decodeQueries(const TileEntry &entry) {
   tile.rows = index.min(pairsBefore(tile.sequence.qRows), tileRows);
   tile.usedRows =
       index.min(index.max(pairsBefore(tile.sequence.qUsed), 0), tile.rows);
-
-  // Bounds grow with the position of a row, so the first and the last row of
-  // the tile bound those of all.
-  Value last = index.sub(index.add(tile.first, tile.usedRows), 1);
-  MaskRange<Value> keys = tile.sequence.mask.emitKeysOf(
-      index, pairs.query(index, tile.first), pairs.query(index, last),
-      tile.sequence.kUsed);
-  // Not even a row: no key.
-  keys.end =
-      index.select(index.less(0, tile.usedRows), keys.end, index.constant(0));
-  if (keyParts)
-    keys = clipToPart(tile, keys);
-  return {tile, keys};
+  return tile;
 }
 
-std::pair<TileLoopConverter::Tile, MaskRange<Value>>
-TileLoopConverter::decodeKeys(const TileEntry &entry) {
+TileLoopConverter::Tile TileLoopConverter::decodeKeys(const TileEntry &entry) {
   Tile tile;
   tile.sequence = dropBlindQueries(decodeSequence(entry.sequence));
   const Sequence &sequence = tile.sequence;
@@ -100,19 +87,32 @@ TileLoopConverter::decodeKeys(const TileEntry &entry) {
   if (batch.getSequsedK())
     tile.usedRows = index.min(
         index.max(index.sub(sequence.kUsed, tile.first), 0), tile.rows);
-  Value last = index.sub(index.add(tile.first, tile.usedRows), 1);
-  MaskRange<Value> range =
-      sequence.mask.emitQueriesOf(index, tile.first, last, sequence.qUsed);
-  // Not even a key: no query.
-  if (batch.getSequsedK())
-    range.end = index.select(index.less(0, tile.usedRows), range.end,
-                             index.constant(0));
-  return {tile, range};
+  return tile;
 }
 
-std::pair<TileLoopConverter::Tile, MaskRange<Value>>
-TileLoopConverter::decode(const TileEntry &entry) {
+TileLoopConverter::Tile TileLoopConverter::decode(const TileEntry &entry) {
   return ofQueries ? decodeQueries(entry) : decodeKeys(entry);
+}
+
+/// Bounds grow with the position of a row, so the first and the last row of the
+/// tile bound those of all.
+MaskRange<Value> TileLoopConverter::getVisitedRows() {
+  const SequenceMask &mask = tile.sequence.mask;
+  Value last = index.sub(index.add(tile.first, tile.usedRows), 1);
+  MaskRange<Value> range;
+  if (ofQueries) {
+    RowMap pairs = pairsOf(tile);
+    range = mask.emitKeysOf(index, pairs.query(index, tile.first),
+                            pairs.query(index, last), tile.sequence.kUsed);
+  } else {
+    range = mask.emitQueriesOf(index, tile.first, last, tile.sequence.qUsed);
+  }
+  // Without a row in use there is nothing to visit. A tile of keys has one if
+  // all keys are in use.
+  if (ofQueries || batch.getSequsedK())
+    range.end = index.select(index.less(0, tile.usedRows), range.end,
+                             index.constant(0));
+  return keyParts ? clipToPart(range) : range;
 }
 
 //===----------------------------------------------------------------------===//

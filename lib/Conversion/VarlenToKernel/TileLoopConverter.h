@@ -113,10 +113,11 @@ private:
   Sequence dropBlindQueries(Sequence sequence);
   /// The tile of that number of all kv heads.
   TileEntry decodeEntry(Value entry);
-  /// A tile, and the range of the other side that its rows visit.
-  std::pair<Tile, MaskRange<Value>> decode(const TileEntry &entry);
-  std::pair<Tile, MaskRange<Value>> decodeQueries(const TileEntry &entry);
-  std::pair<Tile, MaskRange<Value>> decodeKeys(const TileEntry &entry);
+  Tile decode(const TileEntry &entry);
+  Tile decodeQueries(const TileEntry &entry);
+  Tile decodeKeys(const TileEntry &entry);
+  /// The range of the other side that rows of the tile visit.
+  MaskRange<Value> getVisitedRows();
   Blocks getBlocks(const MaskRange<Value> &range);
   /// The first row of the block of iteration i of a head, which is past the
   /// masked iterations, or may be among them.
@@ -178,8 +179,8 @@ private:
   /// Sets the part of a tile that is entry `number` of its sequence; the number
   /// of the tile.
   Value decodePart(Tile &tile, Value s, Value number);
-  /// The keys of `range` that are in the part of a tile.
-  MaskRange<Value> clipToPart(const Tile &tile, MaskRange<Value> range);
+  /// The keys of `range` that are in the part of the tile.
+  MaskRange<Value> clipToPart(MaskRange<Value> range);
   /// Where the state of item `entry` is.
   kernel::RowsOperands getStateRows(Value entry);
   void emitStoreState(Value entry);

@@ -82,8 +82,7 @@ Value TileLoopConverter::decodePart(Tile &tile, Value s, Value number) {
   return index.select(hasParts, zero, number);
 }
 
-MaskRange<Value> TileLoopConverter::clipToPart(const Tile &tile,
-                                               MaskRange<Value> range) {
+MaskRange<Value> TileLoopConverter::clipToPart(MaskRange<Value> range) {
   Value begin = index.mul(tile.part, keyParts->keys);
   Value end = index.add(begin, keyParts->keys);
   range.begin = index.max(range.begin, begin);
@@ -155,7 +154,7 @@ void TileLoopConverter::emitMergeKernel(Value ctas) {
   Value count = index.mul(sequences, kvHeads);
   auto emitTileOf = [&](Value item) {
     Value s = index.div(item, kvHeads), kvHead = index.rem(item, kvHeads);
-    tile = decode({s, index.constant(0), kvHead}).first;
+    tile = decode({s, index.constant(0), kvHead});
     emitIf(b, index.less(1, tile.parts), [&] {
       // Part p is p rows of the list before the first one.
       Value row = index.load(list.getFirstParts(), s);

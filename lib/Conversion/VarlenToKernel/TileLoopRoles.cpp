@@ -77,9 +77,8 @@ void TileLoopConverter::emitProducer(Value block, Value grid, Value count) {
     Value item = carried[0];
     turn = carried[1];
     base = carried[2];
-    MaskRange<Value> range;
-    std::tie(tile, range) = decode(decodeEntry(item));
-    emitPipeline(range);
+    tile = decode(decodeEntry(item));
+    emitPipeline(getVisitedRows());
     // The copies hide its latency.
     emitTake();
     // As many as are free before the item in front is through with its rows,

@@ -261,9 +261,9 @@ std::optional<bool> TileLoopConverter::weighsByHead() {
 }
 
 Value TileLoopConverter::emitWeight(const TileEntry &entry) {
-  MaskRange<Value> range;
-  std::tie(tile, range) = decode(entry);
+  tile = decode(entry);
   isWeighing = true;
+  MaskRange<Value> range = getVisitedRows();
   readTileRanges();
   visited = getBlocks(range);
   Value zero = narrow.constant(0), one = narrow.constant(1);
