@@ -61,6 +61,8 @@ LogicalResult ListTilesOp::verify() {
     return emitOpError("expected a count of ")
            << numbers << " numbers, one for each loop and one more, got "
            << getCount().getType();
+  if (getPartKeys().has_value() != getPartPairs().has_value())
+    return emitOpError("expected part_keys and part_pairs, or none of the two");
   if (getPartKeys().has_value() != static_cast<bool>(getFirstParts()))
     return emitOpError("expected first_parts where keys are in parts, and only "
                        "there");

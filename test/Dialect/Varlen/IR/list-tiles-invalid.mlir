@@ -98,3 +98,13 @@ func.func @offset(%cu: memref<?xi32>, %n: index) {
   %r:7 = varlen.read_sequence %batch[%n] : index, index, index, index, index, index, index
   return
 }
+
+// -----
+
+// The form in words has both or none.
+func.func @part_pairs(%batch: !varlen.batch) {
+  // expected-error @below {{expected part_keys and part_pairs, or none of the two}}
+  %l, %c, %p = "varlen.list_tiles"(%batch) ({}) {tile = !varlen.tile<queries(64)>, loops = 1 : i64, part_keys = 64 : i64}
+      : (!varlen.batch) -> (memref<?x2xi32>, memref<2xi64>, memref<?xi32>)
+  return
+}
