@@ -526,17 +526,16 @@ FailureOr<TileLoop> SequenceLoopVerifier::verify() {
 static FailureOr<TileLoopForms> verifyQueryLoop(ForTilesOp tiles,
                                                 CPUScheduleAttr schedule) {
   TileLoopForms loop;
-  auto forms = llvm::find_if(*tiles.getBody(), llvm::IsaPred<IfFewOp>);
-  bool hasFew = forms != tiles.getBody()->end();
-  auto ifFew = hasFew ? cast<IfFewOp>(*forms) : IfFewOp();
-  Block *body = hasFew ? ifFew.getManyBody() : tiles.getBody();
+  auto forms = tiles.getBody()->getOps<IfFewOp>();
+  IfFewOp ifFew = forms.empty() ? IfFewOp() : *forms.begin();
+  Block *body = ifFew ? ifFew.getManyBody() : tiles.getBody();
   FailureOr<TileLoop> many =
       QueryLoopVerifier(tiles, body, tiles.getTile(), Orientation::KQ, schedule)
           .verify();
   if (failed(many))
     return failure();
   loop.many = *many;
-  if (!hasFew)
+  if (!ifFew)
     return loop;
   FailureOr<TileLoop> few =
       QueryLoopVerifier(tiles, ifFew.getFewBody(), ifFew.getFewTile(),
