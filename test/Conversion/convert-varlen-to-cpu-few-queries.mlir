@@ -37,12 +37,11 @@
 // CHECK: } else {
 // CHECK: varlen.for_queries qk {{.*}} outs(%[[ACC]] as scratch, %[[M]] as scratch, %[[L]] as scratch :
 // CHECK: varlen.online_init qk scale 2.500000e-01 : tensor<4x24xf32>, tensor<4x1xf32>
-// The blocks of keys, of which the next one is asked for. The state goes from block to block
-// as tensors.
+// The blocks of keys, whose rows products ask for. The state goes from block to block as tensors.
 // CHECK: %[[BEGIN:.*]] = bufferization.to_tensor %[[ACC]] restrict
 // CHECK: %[[LAST:.*]]:3 = scf.for %[[K0:.*]] = %{{.*}} to %{{.*}} step %c32 iter_args(%[[SO_FAR:[^ ]*]] = %[[BEGIN]],
-// CHECK: varlen.prefetch_rows %[[K]]
-// CHECK: varlen.prefetch_rows %[[V]]
+// CHECK-NOT: varlen.prefetch_rows
+// CHECK: scf.if
 // CHECK: %[[COUNT:.*]] = arith.minsi %{{.*}}, %c32
 // CHECK: %[[USED:.*]] = tensor.extract_slice %[[SO_FAR]][0, 0] [%{{.*}}, 24] [1, 1]
 // CHECK: memref.subview %[[K]][%{{.*}}, %{{.*}}, 0] [%[[COUNT]], 1, 16] [1, 1, 1] : memref<?x2x16xf32> to memref<?x16xf32, strided<[32, 1], offset: ?>>

@@ -7,7 +7,6 @@
 // CHECK-DAG: %[[KSCALE:.*]] = memref.reinterpret_cast {{.*}} memref<?x2x1xf32
 // CHECK: %[[NUMBERS:.*]] = memref.alloc() {alignment = 64 : i64} : memref<16x1xf32>
 // CHECK: varlen.read_rows %{{.*}} : memref<?x2x1xf32,
-// CHECK: varlen.prefetch_rows %[[K]]
 // CHECK: bufferization.to_tensor %{{.*}} restrict : {{.*}} to tensor<1x?xf32>
 // CHECK: %[[KROWS:.*]] = memref.subview %[[K]]
 // CHECK: bufferization.to_tensor %[[KROWS]] restrict {{.*}} to tensor<?x16xi8>

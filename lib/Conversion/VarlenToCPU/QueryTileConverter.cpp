@@ -407,7 +407,10 @@ Values QueryTileConverter::emitBlock(Value k0, ValueRange state) {
     factors->readKeys(k0, keys, index.both(index.equal(rest, 0), isSingle));
     branch(isSingle, prefetch);
   } else {
-    prefetch();
+    // Products ask for rows behind those they read, and pages do not follow
+    // each other.
+    if (pages)
+      prefetch();
     if (!factors->areInPlace())
       factors->readKeys(k0, keys, /*inPlace=*/Value());
   }

@@ -12,10 +12,26 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace mlir::varlen;
+
+/// What the second-level cache holds of a tile beside others.
+static constexpr int64_t kTileBytes = 256 * 1024;
+
+bool varlen::isSmall(Value memory, bool isPanel) {
+  auto type = dyn_cast<MemRefType>(memory.getType());
+  if (!type)
+    return false;
+  if ((!isPanel || memory.getDefiningOp<memref::AllocOp>()) &&
+      type.hasStaticShape() &&
+      type.getNumElements() * type.getElementTypeBitWidth() / 8 <= kTileBytes)
+    return true;
+  auto view = memory.getDefiningOp<ViewLikeOpInterface>();
+  return view && isSmall(view.getViewSource(), isPanel);
+}
 
 ContractionLoops::ContractionLoops(OpBuilder &builder, linalg::LinalgOp op,
                                    const ContractionForm &form,
@@ -29,6 +45,14 @@ SmallVector<Value> ContractionLoops::getIndices(OpOperand &operand) {
   for (AffineExpr expr : op.getMatchingIndexingMap(&operand).getResults())
     result.push_back(indices[cast<AffineDimExpr>(expr).getPosition()]);
   return result;
+}
+
+void ContractionLoops::prefetchRight() {
+  // The first-level cache has room for fewer, and for fewer misses.
+  constexpr unsigned secondLevel = 2;
+  memref::PrefetchOp::create(b, form.rhs->get(), getIndices(*form.rhs),
+                             /*isWrite=*/false, secondLevel,
+                             /*isDataCache=*/true);
 }
 
 Value ContractionLoops::widen(Value factor) {

@@ -20,6 +20,14 @@
 
 namespace mlir::varlen {
 
+/// How many rows ahead a right factor in memory is fetched: what a core takes
+/// for as many rows is longer than it waits for its last-level cache.
+inline constexpr int64_t kRowsAhead = 16;
+
+/// Whether a matrix is, or is a part of, memory of a small size that is known;
+/// of a panel, which is a part of many, that is what was allocated.
+bool isSmall(Value memory, bool isPanel);
+
 class ContractionLoops {
 public:
   /// Writes the loops before the operation, which the caller erases.
@@ -33,6 +41,8 @@ protected:
   /// The loops over rows, columns and depth.
   virtual void emitMatrix() = 0;
   SmallVector<Value> getIndices(OpOperand &operand);
+  /// Asks for the element of the right factor that the loops are at.
+  void prefetchRight();
   /// A scalar or vector of a factor in the type of sums.
   Value widen(Value factor);
   /// `sum` and the products of two vectors of the type of sums.

@@ -20,13 +20,8 @@
 using namespace mlir;
 using namespace mlir::varlen;
 
-/// How far ahead rows of a right factor are fetched that the processor sees no
-/// pattern in: on a page each.
-static constexpr int64_t kRowsAhead = 8;
 /// Of panels, where rows follow each other.
 static constexpr int64_t kStepsPerPrefetch = 8;
-/// What the second-level cache holds of a tile beside others.
-static constexpr int64_t kTileBytes = 256 * 1024;
 /// Rows of a result that share what is read of a right factor where it is.
 static constexpr int64_t kMostRowsInPlace = 4;
 /// Steps of the contracted loop in one of its trips, where nothing is fetched.
@@ -47,20 +42,6 @@ static bool isPanel(Value matrix, int64_t width) {
   return (isPaired || type.getRank() == 2) &&
          succeeded(type.getStridesAndOffset(strides, offset)) &&
          strides[0] == (isPaired ? 2 : 1) * width;
-}
-
-/// Whether a matrix is, or is a part of, memory of a small size that is known;
-/// of a panel, which is a part of many, that is what was allocated.
-static bool isSmall(Value memory, bool isPanel) {
-  auto type = dyn_cast<MemRefType>(memory.getType());
-  if (!type)
-    return false;
-  if ((!isPanel || memory.getDefiningOp<memref::AllocOp>()) &&
-      type.hasStaticShape() &&
-      type.getNumElements() * type.getElementTypeBitWidth() / 8 <= kTileBytes)
-    return true;
-  auto view = memory.getDefiningOp<ViewLikeOpInterface>();
-  return view && isSmall(view.getViewSource(), isPanel);
 }
 
 ContractionVectorizer::ContractionVectorizer(OpBuilder &builder,
@@ -141,9 +122,7 @@ void ContractionVectorizer::prefetch(Value row, ArrayRef<Value> columns) {
       std::max<int64_t>(getCacheLineElements(getElement(form.rhs)) / lanes, 1);
   for (size_t j = 0; j < columns.size(); j += vectorsOfLine) {
     indices[form.columns] = columns[j];
-    memref::PrefetchOp::create(b, form.rhs->get(), getIndices(*form.rhs),
-                               /*isWrite=*/false, /*localityHint=*/2,
-                               /*isDataCache=*/true);
+    prefetchRight();
   }
 }
 

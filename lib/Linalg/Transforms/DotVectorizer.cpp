@@ -10,6 +10,7 @@
 
 #include "varlen/Linalg/Attributes.h"
 #include "varlen/Support/IndexBuilder.h"
+#include "varlen/Support/Matrices.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -25,7 +26,8 @@ DotVectorizer::DotVectorizer(OpBuilder &builder, linalg::LinalgOp op,
       isPaired(isBF16Product(form, target)),
       lanes(target.getLanes(element.getWidth() / 8) * (isPaired ? 2 : 1)),
       tileSize(std::min<int64_t>(target.vectorRegisters >= 32 ? 4 : 2,
-                                 target.getLanes(element.getWidth() / 8))) {}
+                                 target.getLanes(element.getWidth() / 8))),
+      isCached(isSmall(form.rhs->get(), /*isPanel=*/false)) {}
 
 bool DotVectorizer::canEmit() {
   if (!op.hasPureBufferSemantics() || element.getWidth() < 32 ||
@@ -96,6 +98,24 @@ Value DotVectorizer::addLanes(ArrayRef<Value> vectors) {
   return sums.front();
 }
 
+/// Asks for what a later tile reads at this step of the contracted loop: of a
+/// line that several steps read, each asks for some columns.
+void DotVectorizer::prefetch(Value column) {
+  IndexBuilder index{b};
+  int64_t steps =
+      std::max<int64_t>(getCacheLineElements(getElement(form.rhs)) / lanes, 1);
+  int64_t each = llvm::divideCeil(tileSize, steps);
+  Value first = index.add(column, kRowsAhead);
+  if (steps > 1) {
+    Value step = index.rem(index.div(indices[form.depth], lanes), steps);
+    first = index.add(first, index.mul(step, each));
+  }
+  for (int64_t i = 0; i < each; ++i) {
+    indices[form.columns] = index.add(first, i);
+    prefetchRight();
+  }
+}
+
 void DotVectorizer::emitTile(Value row, int64_t numRows, Value column) {
   IndexBuilder index{b};
   // Columns that are not there are the last one again, and not stored.
@@ -115,6 +135,8 @@ void DotVectorizer::emitTile(Value row, int64_t numRows, Value column) {
                zeros, [&](Value k, ValueRange state) {
                  indices[form.depth] = k;
                  Values next(state), right;
+                 if (!isCached)
+                   prefetch(column);
                  for (Value at : columns) {
                    indices[form.columns] = at;
                    right.push_back(load(*form.rhs));

@@ -32,6 +32,7 @@ public:
 private:
   void emitMatrix() override;
   void emitTile(Value row, int64_t numRows, Value column);
+  void prefetch(Value column);
   Value addLanes(ArrayRef<Value> vectors);
   Value load(OpOperand &operand);
   /// `sum` and the products of two vectors, which have as many elements as the
@@ -44,6 +45,8 @@ private:
   int64_t lanes;
   /// Rows and columns of a tile.
   int64_t tileSize;
+  /// Whether the right factor need not be asked for.
+  bool isCached;
 };
 
 } // namespace mlir::varlen

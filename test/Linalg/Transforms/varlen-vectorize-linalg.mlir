@@ -300,6 +300,31 @@ func.func @product(%a: memref<?x?xf32>, %b: memref<?x?xf32>, %c: memref<?x?xf32>
   return
 }
 
+// Factors along memory, of which the right one is not known to be small: a step of the
+// contracted loop asks for one line, since a line of f16 has four vectors.
+// CHECK-LABEL: func.func @asks_ahead
+// CHECK:     scf.for {{.*}} -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
+// CHECK:       %[[STEP:.*]] = arith.remui
+// CHECK:       arith.addi %{{.*}}, %[[STEP]]
+// CHECK:       memref.prefetch %{{.*}}, read, locality<2>, data : memref<?x64xf16, strided<[128, 1]>>
+// CHECK-NOT:   memref.prefetch
+// CHECK-COUNT-4: vector.fma
+func.func @asks_ahead(%a: memref<?x64xf32>, %b: memref<?x64xf16, strided<[128, 1]>>,
+                        %c: memref<?x?xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (j, k)>,
+                                   affine_map<(i, j, k) -> (i, j)>],
+                  iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%a, %b : memref<?x64xf32>, memref<?x64xf16, strided<[128, 1]>>)
+      outs(%c : memref<?x?xf32>) {
+  ^bb0(%x: f32, %y: f16, %z: f32):
+    %0 = arith.extf %y : f16 to f32
+    %1 = arith.mulf %x, %0 : f32
+    %2 = arith.addf %z, %1 : f32
+    linalg.yield %2 : f32
+  }
+  return
+}
+
 // No more vectors than a row has, and four rows for two: in one tile, then of
 // what is left two and one. A line of memory is fetched once.
 // CHECK-LABEL: func.func @few_columns
