@@ -44,3 +44,11 @@ void varlen::emitFill(ImplicitLocOpBuilder &b, double number, Value memory) {
   Value constant = arith::ConstantOp::create(b, attribute);
   linalg::FillOp::create(b, constant, memory);
 }
+
+void varlen::emitPrefetch(ImplicitLocOpBuilder &b, Value memory,
+                          ValueRange at) {
+  // The first-level cache has room for fewer, and for fewer misses.
+  constexpr unsigned secondLevel = 2;
+  memref::PrefetchOp::create(b, memory, at, /*isWrite=*/false, secondLevel,
+                             /*isDataCache=*/true);
+}

@@ -44,6 +44,8 @@ Value emitAllocation(ImplicitLocOpBuilder &b, ArrayRef<int64_t> shape,
                      Type element, ValueRange sizes = {});
 /// Makes all elements that number, integers 0.
 void emitFill(ImplicitLocOpBuilder &b, double number, Value memory);
+/// Brings the cache line of an element closer, which is read soon.
+void emitPrefetch(ImplicitLocOpBuilder &b, Value memory, ValueRange at);
 
 } // namespace mlir::varlen
 

@@ -9,6 +9,7 @@
 #include "ContractionLoops.h"
 
 #include "varlen/Support/IndexBuilder.h"
+#include "varlen/Support/Matrices.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -21,7 +22,9 @@ using namespace mlir::varlen;
 /// What the second-level cache holds of a tile beside others.
 static constexpr int64_t kTileBytes = 256 * 1024;
 
-bool varlen::isSmall(Value memory, bool isPanel) {
+/// Whether a matrix is, or is a part of, memory of a small size that is known;
+/// of a panel, which is a part of many, that is what was allocated.
+static bool isSmall(Value memory, bool isPanel) {
   auto type = dyn_cast<MemRefType>(memory.getType());
   if (!type)
     return false;
@@ -47,12 +50,17 @@ SmallVector<Value> ContractionLoops::getIndices(OpOperand &operand) {
   return result;
 }
 
+bool ContractionLoops::isRightSmall(bool isPanel) {
+  return isSmall(form.rhs->get(), isPanel);
+}
+
+int64_t ContractionLoops::getVectorsOfLine(int64_t lanes) {
+  return std::max<int64_t>(getCacheLineElements(getElement(form.rhs)) / lanes,
+                           1);
+}
+
 void ContractionLoops::prefetchRight() {
-  // The first-level cache has room for fewer, and for fewer misses.
-  constexpr unsigned secondLevel = 2;
-  memref::PrefetchOp::create(b, form.rhs->get(), getIndices(*form.rhs),
-                             /*isWrite=*/false, secondLevel,
-                             /*isDataCache=*/true);
+  emitPrefetch(b, form.rhs->get(), getIndices(*form.rhs));
 }
 
 Value ContractionLoops::widen(Value factor) {

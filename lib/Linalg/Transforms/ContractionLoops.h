@@ -20,20 +20,16 @@
 
 namespace mlir::varlen {
 
-/// How many rows ahead a right factor in memory is fetched: what a core takes
-/// for as many rows is longer than it waits for its last-level cache.
-inline constexpr int64_t kRowsAhead = 16;
-
-/// Whether a matrix is, or is a part of, memory of a small size that is known;
-/// of a panel, which is a part of many, that is what was allocated.
-bool isSmall(Value memory, bool isPanel);
-
 class ContractionLoops {
 public:
   /// Writes the loops before the operation, which the caller erases.
   void emit();
 
 protected:
+  /// How many rows ahead a right factor in memory is fetched: what a core takes
+  /// for as many rows is longer than it waits for its last-level cache.
+  static constexpr int64_t kRowsAhead = 16;
+
   ContractionLoops(OpBuilder &builder, linalg::LinalgOp op,
                    const ContractionForm &form, const CPUTarget &target);
   ~ContractionLoops() = default;
@@ -41,6 +37,11 @@ protected:
   /// The loops over rows, columns and depth.
   virtual void emitMatrix() = 0;
   SmallVector<Value> getIndices(OpOperand &operand);
+  /// Whether the right factor is known to stay in the second-level cache.
+  bool isRightSmall(bool isPanel);
+  /// Vectors of so many elements of the right factor in a cache line, at least
+  /// one.
+  int64_t getVectorsOfLine(int64_t lanes);
   /// Asks for the element of the right factor that the loops are at.
   void prefetchRight();
   /// A scalar or vector of a factor in the type of sums.

@@ -11,7 +11,6 @@
 #include "FilledMemory.h"
 #include "varlen/Linalg/Attributes.h"
 #include "varlen/Support/IndexBuilder.h"
-#include "varlen/Support/Matrices.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -55,7 +54,7 @@ ContractionVectorizer::ContractionVectorizer(OpBuilder &builder,
       hasPanels(depthStep == 1 &&
                 isPanel(form.rhs->get(), sizes.vectors * lanes)) {
   SmallVector<int64_t> ranges = op.getStaticLoopRanges();
-  isCached = isSmall(form.rhs->get(), hasPanels);
+  isCached = isRightSmall(hasPanels);
   int64_t rows = ranges[form.rows], columns = ranges[form.columns];
   if (!hasPanels) {
     // A tile that is read where it is takes as many sums as panels do.
@@ -118,8 +117,7 @@ Value ContractionVectorizer::emitMask(Value count, int64_t size) {
 /// Fetches a row of the right factor for later, the columns of a tile.
 void ContractionVectorizer::prefetch(Value row, ArrayRef<Value> columns) {
   indices[form.depth] = row;
-  int64_t vectorsOfLine =
-      std::max<int64_t>(getCacheLineElements(getElement(form.rhs)) / lanes, 1);
+  int64_t vectorsOfLine = getVectorsOfLine(lanes);
   for (size_t j = 0; j < columns.size(); j += vectorsOfLine) {
     indices[form.columns] = columns[j];
     prefetchRight();

@@ -10,7 +10,6 @@
 
 #include "varlen/Linalg/Attributes.h"
 #include "varlen/Support/IndexBuilder.h"
-#include "varlen/Support/Matrices.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -27,7 +26,7 @@ DotVectorizer::DotVectorizer(OpBuilder &builder, linalg::LinalgOp op,
       lanes(target.getLanes(element.getWidth() / 8) * (isPaired ? 2 : 1)),
       tileSize(std::min<int64_t>(target.vectorRegisters >= 32 ? 4 : 2,
                                  target.getLanes(element.getWidth() / 8))),
-      isCached(isSmall(form.rhs->get(), /*isPanel=*/false)) {}
+      isCached(isRightSmall(/*isPanel=*/false)) {}
 
 bool DotVectorizer::canEmit() {
   if (!op.hasPureBufferSemantics() || element.getWidth() < 32 ||
@@ -102,8 +101,7 @@ Value DotVectorizer::addLanes(ArrayRef<Value> vectors) {
 /// line that several steps read, each asks for some columns.
 void DotVectorizer::prefetch(Value column) {
   IndexBuilder index{b};
-  int64_t steps =
-      std::max<int64_t>(getCacheLineElements(getElement(form.rhs)) / lanes, 1);
+  int64_t steps = getVectorsOfLine(lanes);
   int64_t each = llvm::divideCeil(tileSize, steps);
   Value first = index.add(column, kRowsAhead);
   if (steps > 1) {

@@ -291,17 +291,13 @@ LogicalResult RowExpander::expand(ReadRowsOp read) {
 }
 
 LogicalResult RowExpander::expand(PrefetchRowsOp prefetch) {
-  // The first-level cache has room for fewer, and for fewer misses.
-  constexpr unsigned secondLevel = 2;
   Rows rows = rowsOf(prefetch);
   rows.range.count = index.max(rows.range.count, 0);
   int64_t line = getCacheLineElements(elementOf(rows.memory));
   forEachView(rows, [&](Value view, Value, Value count) {
     emitLoop(b, index.constant(0), count, 1, [&](Value row) {
       for (int64_t d = 0; d < innerSize(rows.memory); d += line)
-        memref::PrefetchOp::create(b, view, ValueRange{row, index.constant(d)},
-                                   /*isWrite=*/false, secondLevel,
-                                   /*isDataCache=*/true);
+        emitPrefetch(b, view, {row, index.constant(d)});
     });
   });
   return success();

@@ -310,7 +310,7 @@ func.func @product(%a: memref<?x?xf32>, %b: memref<?x?xf32>, %c: memref<?x?xf32>
 // CHECK-NOT:   memref.prefetch
 // CHECK-COUNT-4: vector.fma
 func.func @asks_ahead(%a: memref<?x64xf32>, %b: memref<?x64xf16, strided<[128, 1]>>,
-                        %c: memref<?x?xf32>) {
+                      %c: memref<?x?xf32>) {
   linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (j, k)>,
                                    affine_map<(i, j, k) -> (i, j)>],
                   iterator_types = ["parallel", "parallel", "reduction"]}
