@@ -250,8 +250,9 @@ void AppendKernels::emitReport() {
               {isSame,
                index.constant(VARLEN_STATUS_USED + VARLEN_STATUS_SAME_PAGE),
                key, page, owner});
+          // No other fault is left.
           checks.push_back(
-              {index.lessEqual(0, key),
+              {arith::ConstantIntOp::create(b, 1, 1),
                index.constant(VARLEN_STATUS_END + VARLEN_STATUS_NEW_PAGES), key,
                page, pages});
         }
