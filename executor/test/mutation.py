@@ -44,7 +44,7 @@ SAMPLES = {
 # Of these, synchronisation alone: what else they have is that of other kernels.
 SYNCHRONISED = (
     "gradients-hidden", "gradients-documents", "gradients-table", "gradients-tables",
-    "forward-parts", "tangents-causal", "second-causal", "forward-quantised", "append",
+    "forward-parts", "tangents-causal", "second-causal", "forward-quantised",
 )  # fmt: skip
 
 
