@@ -151,8 +151,8 @@ void varlen::buildVarlenAttnToLoops(OpPassManager &manager,
   manager.addPass(createVarlenSpecializeFew());
   manager.addPass(createConvertVarlenToCPU());
   manager.addPass(createVarlenExpandQueries());
-  manager.addPass(createVarlenExpandRows());
   manager.addPass(createVarlenOnlineSoftmax());
+  manager.addPass(createVarlenExpandRows());
   manager.addPass(createVarlenChooseCopies());
   manager.addPass(createVarlenExpandTableSums());
   manager.addPass(createVarlenExpandAppend());

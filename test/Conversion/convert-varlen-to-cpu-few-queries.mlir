@@ -44,8 +44,8 @@
 // CHECK: scf.if
 // CHECK: %[[COUNT:.*]] = arith.minsi %{{.*}}, %c32
 // CHECK: %[[USED:.*]] = tensor.extract_slice %[[SO_FAR]][0, 0] [%{{.*}}, 24] [1, 1]
-// CHECK: memref.subview %[[K]][%{{.*}}, %{{.*}}, 0] [%[[COUNT]], 1, 16] [1, 1, 1] : memref<?x2x16xf32> to memref<?x16xf32, strided<[32, 1], offset: ?>>
-// CHECK: memref.subview %[[V]][%{{.*}}, %{{.*}}, 0] [%[[COUNT]], 1, 24] [1, 1, 1]
+// CHECK: varlen.load_rows %[[K]] rows(%{{.*}}, %{{.*}}, %[[K0]]) valid(%[[COUNT]]) : memref<?x2x16xf32> -> tensor<?x16xf32>
+// CHECK: varlen.load_rows %[[V]] rows(%{{.*}}, %{{.*}}, %[[K0]]) valid(%[[COUNT]]) : memref<?x2x24xf32> -> tensor<?x24xf32>
 // CHECK: %[[NEW:.*]], %{{.*}}, %{{.*}} = varlen.online_attn qk ins({{.*}} : tensor<?x16xf32>, tensor<?x16xf32>, tensor<?x24xf32>) limits({{.*}} : tensor<?x1xi32>, tensor<?x1xi32>, i32) seen(%{{.*}}, %{{.*}}) outs(%[[USED]],{{.*}} : tensor<?x24xf32>, tensor<?x1xf32>, tensor<?x1xf32>) scale 2.500000e-01
 // CHECK: tensor.insert_slice %[[NEW]] into %[[SO_FAR]][0, 0]
 // CHECK: bufferization.materialize_in_destination %[[LAST]]#0 in restrict writable %[[ACC]]

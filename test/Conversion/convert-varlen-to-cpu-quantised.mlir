@@ -8,8 +8,7 @@
 // CHECK: %[[NUMBERS:.*]] = memref.alloc() {alignment = 64 : i64} : memref<16x1xf32>
 // CHECK: varlen.read_rows %{{.*}} : memref<?x2x1xf32,
 // CHECK: bufferization.to_tensor %{{.*}} restrict : {{.*}} to tensor<1x?xf32>
-// CHECK: %[[KROWS:.*]] = memref.subview %[[K]]
-// CHECK: bufferization.to_tensor %[[KROWS]] restrict {{.*}} to tensor<?x16xi8>
+// CHECK: varlen.load_rows %[[K]] {{.*}} -> tensor<?x16xi8>
 // CHECK: varlen.online_attn qk ins(%{{.*}} : tensor<?x16xf32>, tensor<?x16xi8>, tensor<?x24xi8>) k_scale(%{{.*}} : tensor<1x?xf32>)
 // CHECK: varlen.read_rows %[[K]] {{.*}} : memref<?x2x16xi8> to memref<?x16xf32,
 // CHECK: varlen.online_attn kq ins(%{{.*}} : tensor<8x16xf32>, tensor<?x16xf32>, tensor<?x24xf32>) k_scale(%{{.*}} : tensor<?x1xf32>)

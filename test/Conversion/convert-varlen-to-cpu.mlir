@@ -70,7 +70,6 @@
 // state goes from block to block, and from panel to panel, as tensors.
 // CHECK: %[[BEGIN:.*]] = bufferization.to_tensor %[[ACC]] restrict
 // CHECK: %[[LAST:.*]]:3 = scf.for %[[K0:.*]] = %{{.*}} to %{{.*}} step %c32 iter_args(%[[SO_FAR:[^ ]*]] = %[[BEGIN]],
-// CHECK: %[[NEXT:.*]] = arith.addi %[[K0]],
 // CHECK: %[[PANEL:.*]] = arith.cmpi eq, %{{.*}}, %c1
 // CHECK: scf.if %{{.*}} -> (memref<?x16xf32, strided<[?, 1], offset: ?>>, memref<?x24xf32, strided<[?, 1], offset: ?>>)
 // CHECK: memref.subview %[[K]]
@@ -81,6 +80,7 @@
 // CHECK: varlen.read_rows %[[V]] {{.*}} to %[[VROWS]] as rows
 // CHECK: scf.yield
 // One panel asks for the next block.
+// CHECK: %[[NEXT:.*]] = arith.addi %[[K0]],
 // CHECK: scf.if %[[PANEL]] {
 // CHECK: %[[REST:.*]] = arith.subi %[[ITEM]]#9, %[[NEXT]]
 // CHECK: %[[KEYS:.*]] = arith.minsi %[[REST]], %c32

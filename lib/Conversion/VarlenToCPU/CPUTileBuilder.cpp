@@ -143,11 +143,11 @@ bool CPUTileBuilder::havePagesWholeBlocks() {
   return rows && *rows % schedule.getKvBlock() == 0;
 }
 
-Value CPUTileBuilder::emitAreInPages() {
-  if (!pages || havePagesWholeBlocks())
+Value CPUTileBuilder::emitHavePages(int64_t multiple) {
+  if (!pages)
     return {};
-  Value block = index.constant(schedule.getKvBlock());
-  return index.equal(index.rem(pages.rows, block), 0);
+  Value rest = index.rem(pages.rows, multiple);
+  return getConstantIntValue(rest) == 0 ? Value() : index.equal(rest, 0);
 }
 
 void CPUTileBuilder::emitReadRows(Value memory, const RowRange &rows,
@@ -155,6 +155,14 @@ void CPUTileBuilder::emitReadRows(Value memory, const RowRange &rows,
   ReadRowsOp::create(b, memory, rows.map.firstRow, rows.map.kvHead, rows.first,
                      rows.map.group, rows.count, rows.map.pages.table,
                      rows.map.pages && havePagesWholeBlocks(), copies);
+}
+
+Value CPUTileBuilder::loadRows(Value memory, const RowRange &rows) {
+  auto type = RankedTensorType::get({ShapedType::kDynamic, innerSize(memory)},
+                                    elementOf(memory));
+  return LoadRowsOp::create(b, type, memory, rows.map.firstRow, rows.map.kvHead,
+                            rows.first, rows.count, rows.map.pages.table,
+                            rows.map.pages && havePagesWholeBlocks());
 }
 
 void CPUTileBuilder::emitPrefetchRows(Value memory, const RowRange &rows) {

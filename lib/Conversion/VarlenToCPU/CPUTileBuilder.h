@@ -99,10 +99,13 @@ public:
 
   // Moves between the rows of a sequence and scratch (VarlenRowOps.td).
 
-  /// Whether all blocks of keys are in one page each; null if they are.
-  Value emitAreInPages();
+  /// Whether pages have a multiple of so many rows; null if they do, or keys
+  /// are not in pages.
+  Value emitHavePages(int64_t multiple);
   void emitReadRows(Value memory, const RowRange &rows,
                     ArrayRef<TileCopy> copies);
+  /// Rows of keys where they are, as a tile.
+  Value loadRows(Value memory, const RowRange &rows);
   void emitPrefetchRows(Value memory, const RowRange &rows);
   /// Rows of scratch, times `factor` where that is not null.
   void emitWriteRows(Value scratch, FloatAttr factor, const RowRange &rows,

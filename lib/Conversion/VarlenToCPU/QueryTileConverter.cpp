@@ -396,31 +396,44 @@ void QueryTileConverter::emitBlocks(Value begin, Value end,
 }
 
 Values QueryTileConverter::emitBlock(Value k0, ValueRange state) {
-  Value keys = blockKeys(k0), next = index.add(k0, keys);
-  auto prefetch = [&] { factors->prefetch(next, blockKeys(next)); };
+  Value keys = blockKeys(k0);
   factors->readNumbers(k0, keys);
-  if (isKQ()) {
-    // Copying keys is worthwhile if several panels read them. A partial last
-    // register block must be copied so that its remaining rows are zero.
-    Value rest = index.rem(keys, kRegisterBlock);
-    Value isSingle = index.equal(numPanels, 1);
-    factors->readKeys(k0, keys, index.both(index.equal(rest, 0), isSingle));
-    branch(isSingle, prefetch);
-  } else {
-    // Products ask for rows behind those they read, and pages do not follow
-    // each other.
-    if (pages)
-      prefetch();
-    if (!factors->areInPlace())
-      factors->readKeys(k0, keys, /*inPlace=*/Value());
-  }
+  // Products on rows where they are ask for those behind them.
   if (!isKQ())
-    return emitPanelStep(
-        {index.constant(0), index.constant(0), tile.first, tile.rows},
-        {k0, keys}, state);
+    return emitFewStep({k0, keys}, state);
+  // Copying keys is worthwhile if several panels read them. A partial last
+  // register block must be copied so that its remaining rows are zero.
+  Value rest = index.rem(keys, kRegisterBlock);
+  Value isSingle = index.equal(numPanels, 1);
+  factors->readKeys(k0, keys, index.both(index.equal(rest, 0), isSingle));
+  Value next = index.add(k0, keys);
+  branch(isSingle, [&] { factors->prefetch(next, blockKeys(next)); });
   return forEachPanel(state, [&](const Panel &at, ValueRange state) {
     return emitPanelStep(at, {k0, keys}, state);
   });
+}
+
+Values QueryTileConverter::emitFewStep(const KeyBlock &block,
+                                       ValueRange state) {
+  auto emit = [&] {
+    return emitPanelStep(
+        {index.constant(0), index.constant(0), tile.first, tile.rows}, block,
+        state);
+  };
+  auto emitInPlace = [&] {
+    factors->readKeysInPlace();
+    return emit();
+  };
+  auto emitOnCopies = [&] {
+    factors->readKeys(block.k0, block.keys, /*inPlace=*/Value());
+    return emit();
+  };
+  Value inPlace = factors->areInPlace;
+  if (!inPlace)
+    return emitInPlace();
+  if (getConstantIntValue(inPlace) == 0)
+    return emitOnCopies();
+  return Values(emitChoice(b, inPlace, emitInPlace, emitOnCopies));
 }
 
 Values QueryTileConverter::emitPanelStep(const Panel &at, const KeyBlock &block,

@@ -73,6 +73,8 @@ private:
 
   // For a block.
   Values emitBlock(Value k0, ValueRange state);
+  /// Of few queries, which are rows: on keys where they are, or on copies.
+  Values emitFewStep(const KeyBlock &block, ValueRange state);
   Values emitPanelStep(const Panel &at, const KeyBlock &block,
                        ValueRange state);
 };

@@ -98,10 +98,13 @@ void StepFactors::use(ValueRange &memory) {
 }
 
 void StepFactors::allocateKeys() {
-  areInPages = p.emitAreInPages();
+  // Where queries are rows, products read one page after the other: whole
+  // pairs of keys, and enough of them for a loop.
+  areInPlace =
+      p.emitHavePages(p.isKQ() ? p.schedule.getKvBlock() : kRegisterBlock);
   for (KeyNumber &number : numbers)
     number.memory = p.allocate({p.schedule.getKvBlock(), 1}, p.compute);
-  if (!p.isKQ() && !areInPages)
+  if (!p.isKQ() && !areInPlace)
     return;
   for (auto [factor, copy] : getCopies(/*ofQueries=*/false)) {
     SmallVector<int64_t> shape = getTileMemoryShape(
@@ -150,8 +153,8 @@ Value StepFactors::emitCopy(const Factor &factor, const Copy &copy,
 }
 
 void StepFactors::readKeys(Value k0, Value keys, Value inPlace) {
-  if (areInPages)
-    inPlace = inPlace ? p.index.both(inPlace, areInPages) : areInPages;
+  if (inPlace && areInPlace)
+    inPlace = p.index.both(inPlace, areInPlace);
   RowRange rows = p.keyRows(k0, keys);
   Value padded = getPadded(keys);
   SmallVector<std::pair<Factor *, Copy *>> eitherWay;
@@ -198,17 +201,15 @@ void StepFactors::readNumbers(Value k0, Value keys) {
                                             getAsOpFoldResult(padded))});
 }
 
+void StepFactors::readKeysInPlace() {
+  for (auto [factor, copy] : getCopies(/*ofQueries=*/false))
+    copy->rows = Value();
+}
+
 void StepFactors::prefetch(Value k0, Value keys) {
-  auto emit = [&] {
-    for (const Factor &factor : factors)
-      if (!factor.of.ofQueries)
-        p.emitPrefetchRows(getSource(factor.of), p.keyRows(k0, keys));
-  };
-  // Copies of rows of several pages have as many misses in flight.
-  if (!p.isKQ() && areInPages)
-    emitIf(p.b, areInPages, emit);
-  else
-    emit();
+  for (const Factor &factor : factors)
+    if (!factor.of.ofQueries)
+      p.emitPrefetchRows(getSource(factor.of), p.keyRows(k0, keys));
 }
 
 Value StepFactors::getMemoryRows(const Copy &copy, Value keys) {
@@ -242,9 +243,9 @@ void StepFactors::load(MutableArrayRef<Value> operands, const Panel &at,
         loadNumber(number, begin, size);
   for (const Factor &factor : factors) {
     Value &operand = operands[factor.of.operand->getOperandNumber()];
-    if (!p.isKQ() && !factor.of.ofQueries && !areInPages) {
-      operand = p.load(emitRowsInPlace(
-          p.b, getSource(factor.of), p.keyRows(p.index.add(k0, begin), size)));
+    if (!factor.of.ofQueries && !factor.copies.front().rows) {
+      operand = p.loadRows(getSource(factor.of),
+                           p.keyRows(p.index.add(k0, begin), size));
       continue;
     }
     SmallVector<TileCopy> copies;

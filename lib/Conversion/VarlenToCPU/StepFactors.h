@@ -34,14 +34,17 @@ public:
   void allocateKeys();
   /// Reads the numbers that steps take of the keys at k0.
   void readNumbers(Value k0, Value keys);
-  /// Whether steps whose queries are rows read the keys of a block in one view.
-  bool areInPlace() { return !areInPages; }
+  /// Whether keys can be read where they are, set by allocateKeys: a block of
+  /// them at once, or where queries are rows page by page; null if they can.
+  Value areInPlace;
 
   /// Packs the queries of a panel.
   void pack(const Panel &at);
   /// Makes the `keys` keys at k0 what steps read: a copy, or if that is not
   /// null and true, for factors that can be, where they are.
   void readKeys(Value k0, Value keys, Value inPlace);
+  /// Makes keys where they are what steps read.
+  void readKeysInPlace();
   /// Asks for the keys at k0.
   void prefetch(Value k0, Value keys);
   /// Sets the factors of a step on a panel and on `size` keys of the block at
@@ -54,7 +57,7 @@ private:
     return read.get().getDefiningOp<ReadOp>().getSource();
   }
   /// A factor in one order. For a block `rows` is what steps read: the memory,
-  /// or a view of the source.
+  /// a view of the source, or null for keys where they are.
   struct Copy {
     TileOrder order;
     Value memory, rows = {};
@@ -88,9 +91,6 @@ private:
   Value loadNumber(const KeyNumber &number, Value begin, Value size);
 
   QueryPanels &p;
-  /// Whether blocks are in one page each, set by allocateKeys; null if they
-  /// are.
-  Value areInPages;
   SmallVector<Factor> factors;
   SmallVector<KeyNumber, 2> numbers;
 };

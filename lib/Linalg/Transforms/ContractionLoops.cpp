@@ -8,6 +8,7 @@
 
 #include "ContractionLoops.h"
 
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Support/IndexBuilder.h"
 #include "varlen/Support/Matrices.h"
 
@@ -22,18 +23,27 @@ using namespace mlir::varlen;
 /// What the second-level cache holds of a tile beside others.
 static constexpr int64_t kTileBytes = 256 * 1024;
 
-/// Whether a matrix is, or is a part of, memory of a small size that is known;
-/// of a panel, which is a part of many, that is what was allocated.
-static bool isSmall(Value memory, bool isPanel) {
-  auto type = dyn_cast<MemRefType>(memory.getType());
+static bool hasSmallSize(MemRefType type) {
+  return type.hasStaticShape() &&
+         type.getNumElements() * type.getElementTypeBitWidth() / 8 <=
+             kTileBytes;
+}
+
+/// Whether a matrix has a small size that is known, or all memory has that it
+/// is a part of; of a panel, which is a part of many, that is what was
+/// allocated.
+static bool isSmall(Value matrix, bool isPanel) {
+  auto type = dyn_cast<MemRefType>(matrix.getType());
   if (!type)
     return false;
-  if ((!isPanel || memory.getDefiningOp<memref::AllocOp>()) &&
-      type.hasStaticShape() &&
-      type.getNumElements() * type.getElementTypeBitWidth() / 8 <= kTileBytes)
+  if (!isPanel && hasSmallSize(type))
     return true;
-  auto view = memory.getDefiningOp<ViewLikeOpInterface>();
-  return view && isSmall(view.getViewSource(), isPanel);
+  Value memory = matrix;
+  while (auto view = memory.getDefiningOp<ViewLikeOpInterface>())
+    memory = view.getViewSource();
+  auto whole = dyn_cast<MemRefType>(memory.getType());
+  return whole && hasSmallSize(whole) &&
+         (!isPanel || memory.getDefiningOp<memref::AllocOp>());
 }
 
 ContractionLoops::ContractionLoops(OpBuilder &builder, linalg::LinalgOp op,
@@ -59,8 +69,26 @@ int64_t ContractionLoops::getVectorsOfLine(int64_t lanes) {
                            1);
 }
 
+Value ContractionLoops::getRowsAhead() {
+  IndexBuilder index{b};
+  auto rows = form.rhs->get().getDefiningOp<FollowedByOp>();
+  // A page as long as the next one.
+  return rows ? index.min(index.dim(rows, 0), kRowsAhead)
+              : index.constant(kRowsAhead);
+}
+
 void ContractionLoops::prefetchRight() {
-  emitPrefetch(b, form.rhs->get(), getIndices(*form.rhs));
+  Value memory = form.rhs->get();
+  SmallVector<Value> at = getIndices(*form.rhs);
+  if (auto rows = memory.getDefiningOp<FollowedByOp>()) {
+    IndexBuilder index{b};
+    Value count = index.dim(memory, 0), row = at.front();
+    Value isBehind = index.lessEqual(count, row);
+    at.front() = index.select(isBehind, index.sub(row, count), row);
+    memory =
+        arith::SelectOp::create(b, isBehind, rows.getNext(), rows.getRows());
+  }
+  emitPrefetch(b, memory, at);
 }
 
 Value ContractionLoops::widen(Value factor) {

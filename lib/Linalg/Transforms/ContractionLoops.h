@@ -28,7 +28,7 @@ public:
 protected:
   /// How many rows ahead a right factor in memory is fetched: what a core takes
   /// for as many rows is longer than it waits for its last-level cache.
-  static constexpr int64_t kRowsAhead = 16;
+  static constexpr int64_t kRowsAhead = 32;
 
   ContractionLoops(OpBuilder &builder, linalg::LinalgOp op,
                    const ContractionForm &form, const CPUTarget &target);
@@ -42,7 +42,11 @@ protected:
   /// Vectors of so many elements of the right factor in a cache line, at least
   /// one.
   int64_t getVectorsOfLine(int64_t lanes);
-  /// Asks for the element of the right factor that the loops are at.
+  /// How far ahead a right factor in memory is fetched: not behind the rows
+  /// that are known to follow it.
+  Value getRowsAhead();
+  /// Asks for the element of the right factor that the loops are at, which may
+  /// be behind its last row.
   void prefetchRight();
   /// A scalar or vector of a factor in the type of sums.
   Value widen(Value factor);

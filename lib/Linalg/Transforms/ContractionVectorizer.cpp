@@ -165,11 +165,11 @@ Values ContractionVectorizer::emitDepth(
     return emitLastStep(steps, sums, addStep);
   }
   if (!hasPanels) {
-    Value whole = index.roundDown(depth, depthStep);
+    Value whole = index.roundDown(depth, depthStep), ahead = getRowsAhead();
     sums = emitLoop(b, index.constant(0), whole, index.constant(depthStep),
                     sums, [&](Value k, ValueRange state) {
                       for (int64_t i = 0; i < depthStep; ++i)
-                        prefetch(index.add(k, kRowsAhead + i), columns);
+                        prefetch(index.add(index.add(k, ahead), i), columns);
                       return addStep(k, state);
                     });
     return emitLastStep(whole, sums, addStep);

@@ -103,7 +103,7 @@ void DotVectorizer::prefetch(Value column) {
   IndexBuilder index{b};
   int64_t steps = getVectorsOfLine(lanes);
   int64_t each = llvm::divideCeil(tileSize, steps);
-  Value first = index.add(column, kRowsAhead);
+  Value first = index.add(column, getRowsAhead());
   if (steps > 1) {
     Value step = index.rem(index.div(indices[form.depth], lanes), steps);
     first = index.add(first, index.mul(step, each));

@@ -13,6 +13,7 @@
 #include "DotVectorizer.h"
 #include "LoopVectorizer.h"
 #include "RegisterTile.h"
+#include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Linalg/Transforms/Passes.h"
 #include "varlen/Support/ExpandTanh.h"
 #include "varlen/Support/ReduceAngle.h"
@@ -219,6 +220,11 @@ struct VarlenVectorizeLinalg
           succeeded(linalg::linalgOpToLoops(rewriter, op)))
         rewriter.eraseOp(op);
     }
+    // What products fetch is written.
+    getOperation().walk([](FollowedByOp rows) {
+      rows.replaceAllUsesWith(rows.getRows());
+      rows.erase();
+    });
     foldShortLoops(getOperation());
     if (failed(expandFunctions(getOperation())))
       signalPassFailure();

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "LoadedRows.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
 #include "varlen/Dialect/Varlen/Utils/EnclosingSchedule.h"
 #include "varlen/Dialect/Varlen/Utils/RowViews.h"
@@ -351,6 +352,12 @@ LogicalResult RowExpander::expand(ReadWorkOp read) {
 namespace {
 struct VarlenExpandRows : varlen::impl::VarlenExpandRowsBase<VarlenExpandRows> {
   void runOnOperation() override {
+    SmallVector<LoadRowsOp> loads;
+    getOperation()->walk([&](LoadRowsOp load) { loads.push_back(load); });
+    for (LoadRowsOp load : loads)
+      if (failed(expandLoadedRows(load)))
+        return signalPassFailure();
+    numExpanded += loads.size();
     SetVector<FunctionOpInterface> functions;
     WalkResult result = getOperation()->walk([&](Operation *op) {
       return TypeSwitch<Operation *, WalkResult>(op)

@@ -325,6 +325,39 @@ func.func @asks_ahead(%a: memref<?x64xf32>, %b: memref<?x64xf16, strided<[128, 1
   return
 }
 
+// Rows that are known to be followed by others: behind the last one of these.
+// CHECK-LABEL: func.func @asks_for_next
+// CHECK-SAME: %{{[^:]*}}: memref<?x64xf32>, %[[B:[^:]*]]: memref<?x64xf32, strided<[128, 1]>>, %[[NEXT:[^:]*]]: memref<?x64xf32, strided<[128, 1]>>
+// CHECK-DAG:   %[[ROWS:.*]] = memref.dim %[[B]]
+// CHECK-DAG:   %[[AHEAD:.*]] = arith.minsi %{{.*}}, %c32
+// CHECK:       %[[TILE:.*]] = arith.addi %{{.*}}, %[[AHEAD]]
+// CHECK:       %[[ROW:.*]] = arith.addi %[[TILE]], %{{.*}}
+// CHECK:       %[[BEHIND:.*]] = arith.cmpi sle, %{{.*}}, %[[ROW]]
+// CHECK:       arith.select %[[BEHIND]], %{{.*}}, %[[ROW]] : index
+// CHECK:       %[[FROM:.*]] = arith.select %[[BEHIND]], %[[NEXT]], %[[B]] : memref<?x64xf32, strided<[128, 1]>>
+// CHECK:       memref.prefetch %[[FROM]]
+// CHECK:       vector.load %[[B]]
+// CHECK-NOT:   varlen.followed_by
+func.func @asks_for_next(%a: memref<?x64xf32>, %b: memref<?x64xf32, strided<[128, 1]>>,
+                         %next: memref<?x64xf32, strided<[128, 1]>>, %c: memref<?x?xf32>) {
+  %rows = varlen.followed_by %b then %next : memref<?x64xf32, strided<[128, 1]>>
+  linalg.contract indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (j, k)>, affine_map<(i, j, k) -> (i, j)>]
+      ins(%a, %rows : memref<?x64xf32>, memref<?x64xf32, strided<[128, 1]>>) outs(%c : memref<?x?xf32>)
+  return
+}
+
+// A page of memory is small, but all of it is not: rows are asked for.
+// CHECK-LABEL: func.func @part_of_large
+// CHECK: memref.prefetch
+// CHECK: return
+func.func @part_of_large(%a: memref<?x64xf32>, %b: memref<?x16x64xf32>, %p: index, %n: index, %c: memref<?x?xf32>) {
+  %page = memref.subview %b[%p, 0, 0] [1, 16, 64] [1, 1, 1] : memref<?x16x64xf32> to memref<16x64xf32, strided<[64, 1], offset: ?>>
+  %rows = memref.subview %page[0, 0] [%n, 64] [1, 1] : memref<16x64xf32, strided<[64, 1], offset: ?>> to memref<?x64xf32, strided<[64, 1], offset: ?>>
+  linalg.contract indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (j, k)>, affine_map<(i, j, k) -> (i, j)>]
+      ins(%a, %rows : memref<?x64xf32>, memref<?x64xf32, strided<[64, 1], offset: ?>>) outs(%c : memref<?x?xf32>)
+  return
+}
+
 // No more vectors than a row has, and four rows for two: in one tile, then of
 // what is left two and one. A line of memory is fetched once.
 // CHECK-LABEL: func.func @few_columns

@@ -223,6 +223,104 @@ func.func @pairs_in_pages(%v: memref<?x6x2x64xbf16>, %table: memref<?x?xi32>, %s
 
 // -----
 
+// Rows where they are, of a sequence or of one page: a view.
+
+// CHECK-LABEL: @load
+// CHECK: %[[VIEW:.*]] = memref.subview %{{.*}}[%{{.*}}, %{{.*}}, 0] [%{{.*}}, 1, 64]
+// CHECK: %[[K:.*]] = bufferization.to_tensor %[[VIEW]] restrict
+// CHECK: memref.subview %{{.*}}[%{{.*}}, 0, 0, 0] [1, 16, 2, 64]
+// CHECK: %[[V:.*]] = bufferization.to_tensor %{{.*}} restrict
+// CHECK: return %[[K]], %[[V]]
+func.func @load(%k: memref<?x2x64xf32>, %v: memref<?x16x2x64xi8>, %table: memref<?x?xi32>, %row: index,
+                %head: index, %k0: index, %n: index) -> (tensor<?x64xf32>, tensor<?x64xi8>) {
+  %0 = varlen.load_rows %k rows(%row, %head, %k0) valid(%n) : memref<?x2x64xf32> -> tensor<?x64xf32>
+  %1 = varlen.load_rows %v rows(%row, %head, %k0) valid(%n) pages(%table : memref<?x?xi32>) {one_page}
+      : memref<?x16x2x64xi8> -> tensor<?x64xi8>
+  return %0, %1 : tensor<?x64xf32>, tensor<?x64xi8>
+}
+
+// -----
+
+// Rows in pages: a product of which they are columns writes its result page by page, one
+// that contracts them adds up in order. The rows of a page are followed by those of the next.
+
+// CHECK-LABEL: @load_pages
+// CHECK-SAME: %[[Q:[^:]*]]: tensor<?x64xf32>, %[[K:[^:]*]]: memref<?x16x2x64xf32>, %[[TABLE:[^:]*]]: memref<?x?xi32>, %{{[^:]*}}: index, %{{[^:]*}}: index, %[[K0:[^:]*]]: index, %[[N:[^:]*]]: index, %[[S:[^:]*]]: tensor<?x?xf32>, %[[O:[^:]*]]: tensor<?x64xf32>
+// CHECK: %[[SCORES:.*]] = scf.for %[[PAGE:[^ ]*]] = %{{.*}} to %{{.*}} step %c1 iter_args(%[[SO_FAR:.*]] = %[[S]])
+// CHECK: %[[ROW:.*]] = arith.muli %[[PAGE]], %c16
+// CHECK: %[[BEGIN:.*]] = arith.maxsi %[[K0]], %[[ROW]]
+// CHECK: %[[COUNT:.*]] = arith.subi %[[BEHIND:.*]], %[[BEGIN]]
+// CHECK: %[[FROM:.*]] = arith.subi %[[BEGIN]], %[[K0]]
+// CHECK: memref.load %[[TABLE]]
+// CHECK: %[[ROWS:.*]] = memref.subview %{{.*}}[%{{.*}}, %{{.*}}, 0] [%[[COUNT]], 1, 64]
+// CHECK: arith.divui %[[BEHIND]], %c16
+// CHECK: memref.load %[[TABLE]]
+// CHECK: %[[NEXT:.*]] = memref.subview %{{.*}}[%{{.*}}, %{{.*}}, 0] [%{{.*}}, 1, 64]
+// CHECK: %[[THEN:.*]] = varlen.followed_by %[[ROWS]] then %[[NEXT]]
+// CHECK: %[[TILE:.*]] = bufferization.to_tensor %[[THEN]] restrict
+// CHECK: %[[PART:.*]] = tensor.extract_slice %[[SO_FAR]][0, %[[FROM]]] [%{{.*}}, %[[COUNT]]]
+// CHECK: %[[NEW:.*]] = linalg.contract {{.*}} ins(%[[Q]], %[[TILE]] : {{.*}} outs(%[[PART]]
+// CHECK: %[[ALL:.*]] = tensor.insert_slice %[[NEW]] into %[[SO_FAR]][0, %[[FROM]]]
+// CHECK: scf.yield %[[ALL]]
+// CHECK: scf.for {{.*}} iter_args(%[[SUM:.*]] = %[[O]])
+// CHECK: %[[TILE:.*]] = bufferization.to_tensor
+// CHECK: %[[WEIGHTS:.*]] = tensor.extract_slice %[[SCORES]][0, %{{.*}}]
+// CHECK: %[[NEW:.*]] = linalg.contract {{.*}} ins(%[[WEIGHTS]], %[[TILE]] : {{.*}} outs(%[[SUM]]
+// CHECK: scf.yield %[[NEW]]
+func.func @load_pages(%q: tensor<?x64xf32>, %k: memref<?x16x2x64xf32>, %table: memref<?x?xi32>, %row: index,
+                      %head: index, %k0: index, %n: index, %s: tensor<?x?xf32>, %o: tensor<?x64xf32>)
+    -> tensor<?x64xf32> {
+  %tile = varlen.load_rows %k rows(%row, %head, %k0) valid(%n) pages(%table : memref<?x?xi32>)
+      : memref<?x16x2x64xf32> -> tensor<?x64xf32>
+  %scores = linalg.contract indexing_maps = [affine_map<(i, j, d) -> (i, d)>, affine_map<(i, j, d) -> (j, d)>, affine_map<(i, j, d) -> (i, j)>]
+      ins(%q, %tile : tensor<?x64xf32>, tensor<?x64xf32>) outs(%s : tensor<?x?xf32>) -> tensor<?x?xf32>
+  %out = linalg.contract indexing_maps = [affine_map<(i, d, j) -> (i, j)>, affine_map<(i, d, j) -> (j, d)>, affine_map<(i, d, j) -> (i, d)>]
+      ins(%scores, %tile : tensor<?x?xf32>, tensor<?x64xf32>) outs(%o : tensor<?x64xf32>) -> tensor<?x64xf32>
+  return %out : tensor<?x64xf32>
+}
+
+// -----
+
+// What is not of linalg, or has an index, reads a copy; extents are known.
+
+// CHECK-LABEL: @load_copy
+// CHECK-SAME: %[[N:[^:]*]]: index, %{{[^:]*}}: i1
+// CHECK: %[[SCRATCH:.*]] = memref.alloc() {alignment = 64 : i64} : memref<32x64xf32>
+// CHECK: %[[COPY:.*]] = memref.subview %[[SCRATCH]][0, 0] [%[[N]], 64]
+// CHECK: scf.for
+// CHECK: linalg.copy
+// CHECK: %[[TILE:.*]] = bufferization.to_tensor %[[COPY]] restrict
+// CHECK: tensor.extract %[[TILE]][%c0, %c0]
+// CHECK: linalg.generic {{.*}} ins(%[[TILE]]
+// CHECK: vector.print %[[N]]
+func.func @load_copy(%k: memref<?x16x2x64xf32>, %table: memref<?x?xi32>, %row: index, %head: index,
+                     %k0: index, %o: tensor<?x64xf32>, %n: index, %c: i1) {
+  scf.if %c {
+    %tile = varlen.load_rows %k rows(%row, %head, %k0) valid(%n) pages(%table : memref<?x?xi32>)
+        : memref<?x16x2x64xf32> -> tensor<?x64xf32>
+    %zero = arith.constant 0 : index
+    %first = tensor.extract %tile[%zero, %zero] : tensor<?x64xf32>
+    vector.print %first : f32
+    %0 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
+                         iterator_types = ["parallel", "parallel"]}
+        ins(%tile : tensor<?x64xf32>) outs(%o : tensor<?x64xf32>) {
+    ^bb0(%x: f32, %y: f32):
+      %i = linalg.index 0 : index
+      %number = arith.index_cast %i : index to i32
+      %f = arith.sitofp %number : i32 to f32
+      %sum = arith.addf %x, %f : f32
+      linalg.yield %sum : f32
+    } -> tensor<?x64xf32>
+    %last = tensor.extract %0[%zero, %zero] : tensor<?x64xf32>
+    vector.print %last : f32
+    %rows = tensor.dim %tile, %zero : tensor<?x64xf32>
+    vector.print %rows : index
+  } {varlen.schedule = #varlen.cpu_schedule<lanes = 8, vectors = 2, rows = 4, panels = 2, kv_block = 32, kv = copy>}
+  return
+}
+
+// -----
+
 // The fields of a row that are used are loaded; a constant is there once.
 
 // CHECK-LABEL: @work

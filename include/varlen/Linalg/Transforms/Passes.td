@@ -243,10 +243,12 @@ def VarlenVectorizeLinalg
     `(i, j) -> (i floordiv 2, j, i mod 2)`, are written two rows at once. What a body reads
     by `memref.load` is a vector where the last index is the loop of vectors and the others
     are the same in all lanes, as in a gather of rows, and is read one element at a time
-    elsewhere; a `cf.assert` is one of all lanes.
+    elsewhere; a `cf.assert` is one of all lanes. A contraction asks for rows of a right factor that
+    is not known to be small some time before it reads them, behind the last one for those that
+    `varlen.followed_by` names.
 
     *Requires*: linalg on memrefs; others are left as they are.
-    *Guarantees*: no linalg on memrefs is left. Operations without a vector form
+    *Guarantees*: no linalg on memrefs and no `varlen.followed_by` is left. Operations without a vector form
     (elements that are no whole bytes, indices that are no loops, functions of libm)
     become scalar loops; a remark counts them and names the first.
     *Numerics*: a reduction along the loop of vectors sums in another order, always

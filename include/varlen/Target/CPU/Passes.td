@@ -155,14 +155,16 @@ def VarlenExpandRows : Pass<"varlen-expand-rows"> {
     `varlen.read_rows`, `varlen.prefetch_rows`, `varlen.write_rows` and `varlen.fill_rows`
     become `linalg.copy`, `linalg.fill`, `linalg.transpose` and `memref.prefetch` on views
     of memory: one view for all rows where a token has one pair (group 1), else one for each
-    token; one for each page of rows in pages, without `one_page`. A tile in several orders
+    token; one for each page of rows in pages, without `one_page`. A `varlen.load_rows` is a view
+    as a tensor; in pages, the operations of linalg that read it become loops over the pages, and
+    others read a copy. A tile in several orders
     is read from memory as rows, and reordered from there. A `varlen.read_work` becomes the
     loads of the fields that are used. Each constant of a function with such operations is
     there once, at its beginning.
 
     *Requires*: `#varlen.cpu_schedule` on an operation around a `varlen.read_rows` in another
     order than rows; its `lanes` are the rows of a vector, and a tile of pairs of rows whose
-    number is dynamic has `kv_block` rows at most.
+    number is dynamic has `kv_block` rows at most, as has a copy of rows in pages.
     *Guarantees*: none of these operations is left. Scratch in between is `memref.alloc` of a
     static size, next to what uses it.
     *Numerics*: rows are converted as they are copied.
@@ -181,8 +183,9 @@ def VarlenExpandRows : Pass<"varlen-expand-rows"> {
     linalg.fill ins(%zero) outs(%rest)
     ```
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
-    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::bufferization::BufferizationDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
   let statistics = [
     Statistic<"numExpanded", "expanded", "Operations on rows">];
 }

@@ -212,6 +212,27 @@ LogicalResult ReadRowsOp::verify() {
   return success();
 }
 
+LogicalResult LoadRowsOp::verify() {
+  if (failed(verifyRows(*this, getMemory(), getBlockTable(), getOnePage())))
+    return failure();
+  MemRefType memory = getMemory().getType();
+  auto wanted =
+      RankedTensorType::get({ShapedType::kDynamic, memory.getShape().back()},
+                            memory.getElementType());
+  if (getTile().getType() != wanted)
+    return emitOpError("expected ") << wanted << ", rows of " << memory
+                                    << ", got " << getTile().getType();
+  return success();
+}
+
+LogicalResult
+LoadRowsOp::reifyResultShapes(OpBuilder &builder,
+                              ReifiedRankedShapedTypeDims &shapes) {
+  shapes.push_back({getAsOpFoldResult(getValid()),
+                    builder.getIndexAttr(getTile().getType().getDimSize(1))});
+  return success();
+}
+
 LogicalResult PrefetchRowsOp::verify() {
   return verifyRows(*this, getMemory(), getBlockTable(), getOnePage());
 }

@@ -67,6 +67,21 @@ Value varlen::emitRowsInPlace(ImplicitLocOpBuilder &b, Value memory,
                   rows.count, /*ofHeads=*/false);
 }
 
+ValueRange varlen::forEachPage(
+    ImplicitLocOpBuilder &b, const RowRange &rows, ValueRange inits,
+    function_ref<Values(const RowRange &page, ValueRange)> body) {
+  IndexBuilder index{b};
+  Value end = index.add(rows.first, rows.count), size = rows.map.pages.rows;
+  return emitLoop(
+      b, index.div(rows.first, size), index.ceilDiv(end, size),
+      index.constant(1), inits, [&](Value page, ValueRange carried) {
+        Value row = index.mul(page, size);
+        Value begin = index.max(rows.first, row);
+        Value length = index.sub(index.min(end, index.add(row, size)), begin);
+        return body({rows.map, begin, length}, carried);
+      });
+}
+
 void varlen::forEachRowView(
     ImplicitLocOpBuilder &b, Value memory, const RowRange &rows, bool isOnePage,
     function_ref<void(Value view, Value from, Value count)> body) {
@@ -89,16 +104,11 @@ void varlen::forEachRowView(
              });
   };
   auto byPage = [&] {
-    Value end = index.add(first, count), size = map.pages.rows;
-    emitLoop(b, index.div(first, size), index.ceilDiv(end, size), 1,
-             [&](Value page) {
-               Value row = index.mul(page, size);
-               Value begin = index.max(first, row);
-               Value length =
-                   index.sub(index.min(end, index.add(row, size)), begin);
-               body(emitRowsInPlace(b, memory, {map, begin, length}),
-                    index.sub(begin, first), length);
-             });
+    forEachPage(b, rows, {}, [&](const RowRange &page, ValueRange) -> Values {
+      body(emitRowsInPlace(b, memory, page), index.sub(page.first, first),
+           page.count);
+      return {};
+    });
   };
   std::optional<int64_t> group = getConstantIntValue(map.group);
   if (map.pages && !isOnePage)

@@ -96,3 +96,19 @@ func.func @fields(%list: memref<?x?xi64>, %i: index) {
   %fields = varlen.read_work %list[%i] : memref<?x?xi64>
   return
 }
+
+// -----
+
+func.func @loaded(%k: memref<?x2x64xf32>, %i: index) {
+  // expected-error@+1 {{expected 'tensor<?x64xf32>', rows of 'memref<?x2x64xf32>', got 'tensor<?x64xbf16>'}}
+  %0 = varlen.load_rows %k rows(%i, %i, %i) valid(%i) : memref<?x2x64xf32> -> tensor<?x64xbf16>
+  return
+}
+
+// -----
+
+func.func @loaded_rank(%k: memref<?x16x2x64xf32>, %i: index) {
+  // expected-error@+1 {{expected memory of rank 3 without pages, got 'memref<?x16x2x64xf32>'}}
+  %0 = varlen.load_rows %k rows(%i, %i, %i) valid(%i) : memref<?x16x2x64xf32> -> tensor<?x64xf32>
+  return
+}

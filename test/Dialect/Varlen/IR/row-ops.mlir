@@ -29,6 +29,20 @@ func.func @pages(%k: memref<?x16x2x64xi8>, %table: memref<?x?xi32>, %s: index, %
   return
 }
 
+// CHECK-LABEL: @load
+// CHECK: varlen.load_rows %{{.*}} rows(%{{.*}}, %{{.*}}, %{{.*}}) valid(%{{.*}}) pages(%{{.*}} : memref<?x?xi32>) {one_page} : memref<?x16x2x64xi8> -> tensor<?x64xi8>
+// CHECK: varlen.load_rows %{{.*}} rows(%{{.*}}, %{{.*}}, %{{.*}}) valid(%{{.*}}) : memref<?x2x60xbf16> -> tensor<?x60xbf16>
+// CHECK: varlen.followed_by %[[ROWS:.*]] then %[[ROWS]] : memref<?x60xbf16>
+func.func @load(%k: memref<?x16x2x64xi8>, %v: memref<?x2x60xbf16>, %table: memref<?x?xi32>,
+                %row: index, %head: index, %k0: index, %n: index, %rows: memref<?x60xbf16>)
+    -> (tensor<?x64xi8>, tensor<?x60xbf16>, memref<?x60xbf16>) {
+  %0 = varlen.load_rows %k rows(%row, %head, %k0) valid(%n) pages(%table : memref<?x?xi32>) {one_page}
+      : memref<?x16x2x64xi8> -> tensor<?x64xi8>
+  %1 = varlen.load_rows %v rows(%row, %head, %k0) valid(%n) : memref<?x2x60xbf16> -> tensor<?x60xbf16>
+  %2 = varlen.followed_by %rows then %rows : memref<?x60xbf16>
+  return %0, %1, %2 : tensor<?x64xi8>, tensor<?x60xbf16>, memref<?x60xbf16>
+}
+
 // CHECK-LABEL: @write
 // CHECK: varlen.write_rows %[[S:.*]] to %[[D:.*]] rows({{.*}}) valid(%{{.*}}) times 1.250000e-01 : memref<?x64xf32> to memref<?x2x60xbf16>
 // CHECK: varlen.write_rows %[[S]] to %[[D]] rows({{.*}}) valid(%{{.*}}) : memref<?x64xf32> to memref<?x2x60xbf16>

@@ -13,6 +13,7 @@ include "varlen/Dialect/Varlen/IR/VarlenDialect.td"
 include "mlir/IR/OpAsmInterface.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/ViewLikeInterface.td"
 
 class Varlen_Op<string mnemonic, list<Trait> traits = []>
     : Op<Varlen_Dialect, mnemonic, traits>;

@@ -82,6 +82,29 @@ def Varlen_ReadRowsOp : Varlen_RowsOp<"read_rows", [AttrSizedOperandSegments]> {
   }];
 }
 
+def Varlen_LoadRowsOp : Varlen_RowsOp<"load_rows", [
+    DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>]> {
+  let summary = "Rows of a sequence as a tile, where they are";
+  let description = [{
+    The `valid` rows from `first` on that `varlen.read_rows` copies with a group of 1, as a tile of
+    them alone, which is not copied: `bufferization.to_tensor restrict` of a view of memory. With
+    `pages` and without `one_page` there is a view for each page, and what reads the tile reads one
+    after the other. `valid` is not negative.
+
+    ```mlir
+    %tile = varlen.load_rows %k rows(%row, %head, %k0) valid(%n) pages(%table : memref<?x?xi32>)
+        : memref<?x16x2x64xf32> -> tensor<?x64xf32>
+    ```
+  }];
+  let arguments = !con((ins Arg<Varlen_RowsMemory, "", [MemRead]>:$memory,
+                            Index:$row, Index:$head, Index:$first, Index:$valid),
+                       Varlen_pagesOperands);
+  let results = (outs Varlen_KeyTile:$tile);
+  let assemblyFormat = !strconcat([{
+    $memory `rows` `(` $row `,` $head `,` $first `)` `valid` `(` $valid `)`
+  }], Varlen_pagesFormat, [{ attr-dict `:` type($memory) `->` type($tile) }]);
+}
+
 def Varlen_PrefetchRowsOp : Varlen_RowsOp<"prefetch_rows"> {
   let summary = "Asks for rows of a sequence";
   let description = [{
@@ -97,6 +120,27 @@ def Varlen_PrefetchRowsOp : Varlen_RowsOp<"prefetch_rows"> {
   let assemblyFormat = !strconcat("$memory ", Varlen_rowsFormat, " ", Varlen_pagesFormat, [{
     attr-dict `:` type($memory)
   }]);
+}
+
+def Varlen_FollowedByOp : Varlen_Op<"followed_by", [
+    Pure, AllTypesMatch<["rows", "next", "result"]>,
+    DeclareOpInterfaceMethods<ViewLikeOpInterface>]> {
+  let summary = "Rows of memory, and which ones are read after them";
+  let description = [{
+    The view `rows`. What fetches rows some time before they are read fetches, behind the last of
+    them, the first ones of `next`; without this operation it takes those that follow in memory.
+
+    ```mlir
+    %page = varlen.followed_by %rows then %first : memref<?x64xbf16, strided<[256, 1], offset: ?>>
+    ```
+  }];
+  let arguments = (ins Varlen_MemRef<Varlen_KeyElement, 2>:$rows,
+                       Varlen_MemRef<Varlen_KeyElement, 2>:$next);
+  let results = (outs Varlen_MemRef<Varlen_KeyElement, 2>:$result);
+  let assemblyFormat = "$rows `then` $next attr-dict `:` type($rows)";
+  let extraClassDefinition = [{
+    ::mlir::Value $cppClass::getViewSource() { return getRows(); }
+  }];
 }
 
 def Varlen_WriteRowsOp : Varlen_RowsOp<"write_rows"> {

@@ -27,6 +27,11 @@ struct RowRange {
 void forEachRowView(
     ImplicitLocOpBuilder &b, Value memory, const RowRange &rows, bool isOnePage,
     function_ref<void(Value view, Value from, Value count)> body);
+/// A loop over the pages that rows are in: `body` is called with the rows of
+/// one, and takes and returns the values that the loop carries.
+ValueRange
+forEachPage(ImplicitLocOpBuilder &b, const RowRange &rows, ValueRange inits,
+            function_ref<Values(const RowRange &page, ValueRange)> body);
 /// The rows of pairs with a group of 1, as those of keys; in pages, of one.
 Value emitRowsInPlace(ImplicitLocOpBuilder &b, Value memory,
                       const RowRange &rows);
