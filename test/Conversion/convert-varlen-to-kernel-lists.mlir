@@ -11,8 +11,8 @@
 // CHECK: memref.dim %[[LIST]], %c0
 // CHECK: gpu.launch {{.*}} function(@forward_attn)
 // CHECK: memref.load %[[COUNT]][%c0]
-// CHECK: scf.while (%[[ITEM:.*]] = %{{.*}}) : (i32) -> i32
-// CHECK: ^bb0(%[[ITEM:.*]]: i32):
+// CHECK: scf.while (%{{.*}} = %{{.*}}, %{{.*}} = %{{.*}}) : (i32, i32)
+// CHECK: ^bb0(%[[ITEM:.*]]: i32, %{{.*}}: i32):
 // CHECK-NEXT: %[[S:.*]], %[[TILE:.*]], %[[HEAD:.*]] = varlen.read_tile %[[LIST]][%[[ITEM]]] heads(%c2)
 // CHECK-NEXT: %q_row, %q_rows, %q_used, %k_row, %k_rows, %k_used = varlen.read_sequence %[[BATCH]][%[[S]]]
 // CHECK: scf.for

@@ -25,7 +25,7 @@ func.func @causal(%q: memref<?x8x40xbf16>, %k: memref<?x2x40xbf16>, %v: memref<?
 
   // A part visits its keys among those that the mask leaves, and stores its state.
   // CHECK: function(@causal_attn)
-  // CHECK: scf.while (%[[ITEM:.*]] = %{{.*}}) : (i32) -> i32
+  // CHECK: scf.while (%{{.*}} = %{{.*}}, %{{.*}} = %{{.*}}) : (i32, i32)
   // CHECK: %[[COUNT:.*]] = arith.select %{{.*}}, %{{.*}}, %c1 : index
   // CHECK: %[[IS_PART:.*]] = arith.cmpi sgt, %[[COUNT]], %c1
   // CHECK: %[[PART:.*]] = arith.select %[[IS_PART]], %{{.*}}, %c0

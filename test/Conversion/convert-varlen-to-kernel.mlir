@@ -39,9 +39,13 @@ func.func @causal(%q: memref<?x8x40xbf16>, %k: memref<?x2x40xbf16>, %v: memref<?
   // CHECK: %[[RING:.*]] = kernel.ring stages(3) : <memref<1x32x64xbf16, {{.*}}>, memref<1x32x64xbf16
   // A persistent loop over (tile, kv head): the first is that of the CTA's number, the others are
   // taken.
-  // CHECK: %[[TAKEN:.*]] = kernel.alloc : memref<1xi64, #gpu.address_space<workgroup>>
-  // CHECK: scf.while (%[[ITEM:.*]] = %{{.*}}) : (i32) -> i32
-  // CHECK:   arith.cmpi slt, %[[ITEM]], %{{.*}} : i32
+  // CHECK: %[[TAKEN:.*]] = kernel.alloc : memref<2xi64, #gpu.address_space<workgroup>>
+  // One thread stores the number of them; no register keeps it.
+  // CHECK: %[[IS_FIRST:.*]] = arith.cmpi eq, %{{.*}}, %c0 : index
+  // CHECK: scf.if %[[IS_FIRST]] {
+  // CHECK:   memref.store %{{.*}}, %[[TAKEN]][%c1]
+  // CHECK: scf.while (%[[ITEM:.*]] = %{{.*}}, %[[END:.*]] = %{{.*}}) : (i32, i32)
+  // CHECK:   arith.cmpi slt, %[[ITEM]], %[[END]] : i32
   // CHECK:   scf.if
   // CHECK:     kernel.ring.restart
   // CHECK:     kernel.copy %[[Q]] rows(%{{.*}}, %{{.*}}, %{{.*}}, %c4) valid(%{{.*}}) to %[[QS]]
@@ -67,6 +71,7 @@ func.func @causal(%q: memref<?x8x40xbf16>, %k: memref<?x2x40xbf16>, %v: memref<?
   // CHECK:   kernel.store %{{.*}} : tensor<64x1xf32> to memref<8x?xf32>
   // CHECK:   gpu.barrier
   // CHECK:   memref.load %[[TAKEN]][%c0]
+  // CHECK:   memref.load %[[TAKEN]][%c1]
   // CHECK: memref.dealloc %[[LIST]]
   // CHECK: memref.dealloc %[[COUNT]]
   varlen.attn %q, %k, %v, %cu, %cu outs(%out, %lse)

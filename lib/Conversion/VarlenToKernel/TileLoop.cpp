@@ -200,7 +200,7 @@ void TileLoopConverter::allocate() {
                                /*lag=*/0);
   }
   taken = kernel::AllocOp::create(
-      b, kernel::getSharedNumbersType(1, b.getI64Type()));
+      b, kernel::getSharedNumbersType(sharesCount() ? 2 : 1, b.getI64Type()));
 }
 
 //===----------------------------------------------------------------------===//

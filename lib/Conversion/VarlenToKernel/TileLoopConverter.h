@@ -166,6 +166,11 @@ private:
   /// Whether the warpgroup of the calling thread has a row in use of the tile;
   /// null if all wait for each other in any case.
   Value emitHasRows();
+  /// Whether the number of items is in shared memory: only the end of an item
+  /// needs it, and a register would be kept for it through all steps. Not where
+  /// copies go through registers (f32, quantised rows): of those kernels ptxas
+  /// spills more then.
+  bool sharesCount();
   /// The items of a CTA, of `count`. Items that visit blocks differ in length,
   /// in no order that a CTA could count on: each CTA takes the next one when it
   /// is through. The others are of one length: every `grid`-th.
@@ -329,7 +334,8 @@ private:
   /// With roles, where the slots of a tile begin, and those of its item.
   Value base, turn;
   DenseMap<Operation *, SmallVector<Value>> shared;
-  /// The item taken last, in shared memory; null if no tile visits blocks.
+  /// The item taken last, in shared memory, and the number of items if it
+  /// `sharesCount`; null if no tile visits blocks.
   Value taken;
   /// The tile, decoded again behind its loops: registers are scarce in them.
   Tile tile;

@@ -162,18 +162,44 @@ Value TileLoopConverter::emitTaken(Value grid) {
   return narrow.add(grid, narrow.load(taken, index.constant(0)));
 }
 
+bool TileLoopConverter::sharesCount() {
+  return !hasRoles() && llvm::all_of(blockReads, [](ReadOp read) {
+    Type inMemory = getElementTypeOrSelf(read.getSource().getType());
+    return inMemory.getIntOrFloatBitWidth() == 16;
+  });
+}
+
 void TileLoopConverter::emitItems(Value block, Value grid, Value count) {
   if (!taken) {
     emitLoop(b, block, count, grid, [&](Value item) { emitTile(item); });
     return;
   }
-  auto isItem = [&](ValueRange item) { return narrow.less(item[0], count); };
-  auto emitItem = [&](ValueRange item) {
-    emitTile(item[0]);
-    gpu::BarrierOp::create(b);
-    return Values{emitTaken(grid)};
+  if (!sharesCount()) {
+    auto isItem = [&](ValueRange item) { return narrow.less(item[0], count); };
+    auto emitItem = [&](ValueRange item) {
+      emitTile(item[0]);
+      gpu::BarrierOp::create(b);
+      return Values{emitTaken(grid)};
+    };
+    emitWhile(b, block, isItem, emitItem);
+    return;
+  }
+  // It is beside the number that is taken. Barriers of the first item come
+  // between this and the first load.
+  Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+  emitIf(b, index.equal(thread, 0), [&] {
+    Value number = IndexBuilder{b, b.getI64Type()}.cast(count);
+    memref::StoreOp::create(b, number, taken, ValueRange{index.constant(1)});
+  });
+  auto isItem = [&](ValueRange state) {
+    return narrow.less(state[0], state[1]);
   };
-  emitWhile(b, block, isItem, emitItem);
+  auto emitItem = [&](ValueRange state) {
+    emitTile(state[0]);
+    gpu::BarrierOp::create(b);
+    return Values{emitTaken(grid), narrow.load(taken, index.constant(1))};
+  };
+  emitWhile(b, {block, count}, isItem, emitItem);
 }
 
 LogicalResult TileLoopConverter::emit() {
