@@ -105,7 +105,7 @@ private:
     return getConstantIntValue(copy.getGroup()) == 1 &&
            (!copy.getBlockTable() || copy.getOnePage());
   }
-  Value rowAddress(Value row);
+  Value addressOf(Value row, Value column);
   void emitLoop(int64_t bound, int64_t step, function_ref<void(Value)> body);
 
   ThreadBuilder &b;
@@ -157,8 +157,12 @@ void Chunks::emitLoop(int64_t bound, int64_t step,
                                               {}, {}));
 }
 
-/// The first element of the source row that tile row `row` stands for.
-Value Chunks::rowAddress(Value row) {
+/// The element in `column` of the source row that tile row `row` stands for.
+/// Where the copy takes no registers, the distance from the source is one sum:
+/// copies of several sources with the same strides share it. A pointer to the
+/// thread's column of each source would be kept in two registers instead, from
+/// tile to tile.
+Value Chunks::addressOf(Value row, Value column) {
   SmallVector<Value> place =
       locateRow(b, copy.getRows(), copy.getSource(),
                 arith::ExtUIOp::create(b, b.getI64Type(), row).getResult());
@@ -166,7 +170,10 @@ Value Chunks::rowAddress(Value row) {
   // The last one is of columns.
   for (auto [number, stride] : llvm::zip_first(place, strides))
     distance = wide.add(distance, wide.mul(number, stride));
-  return advance(b, source, element, distance);
+  if (!canCopyAsync(copy))
+    return advance(b, advance(b, source, element, distance), element, column);
+  column = b.createOrFold<arith::ExtUIOp>(b.getI64Type(), column);
+  return advance(b, source, element, wide.add(distance, column));
 }
 
 void Chunks::forEach(Order order, function_ref<void(ArrayRef<Chunk>)> body) {
@@ -197,14 +204,11 @@ void Chunks::forEach(Order order, function_ref<void(ArrayRef<Chunk>)> body) {
     inRow = less(column, headDim);
     left = arith::SelectOp::create(b, inRow, left, b.constant(0));
   }
-  auto addressOf = [&](Value row) {
-    return advance(b, rowAddress(row), element, column);
-  };
-  Value firstAddress = isEven() ? addressOf(firstRow) : Value();
+  Value firstAddress = isEven() ? addressOf(firstRow, column) : Value();
   Value inSlab = chunk, slabOffset = b.constant(0);
   if (across > kRowBytes / 16) {
     inSlab = b.bitAnd(chunk, 7);
-    slabOffset = b.mul(b.shiftRight(chunk, 3), rows * kRowBytes);
+    slabOffset = b.mul(b.bitAnd(chunk, -8), rows * kRowBytes / 8);
   }
 
   // The thread's row `base` + `distance` after its first. With `distance` only
@@ -228,7 +232,7 @@ void Chunks::forEach(Order order, function_ref<void(ArrayRef<Chunk>)> body) {
       };
       address = skip(skip(firstAddress, base), b.constant(distance));
     } else {
-      address = addressOf(row);
+      address = addressOf(row, column);
     }
     return {exists, address, column, offset, distance * kRowBytes};
   };
