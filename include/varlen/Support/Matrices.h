@@ -44,6 +44,9 @@ Value emitAllocation(ImplicitLocOpBuilder &b, ArrayRef<int64_t> shape,
                      Type element, ValueRange sizes = {});
 /// Makes all elements that number, integers 0.
 void emitFill(ImplicitLocOpBuilder &b, double number, Value memory);
+/// How many rows ahead a matrix in memory is fetched that is read once: what a
+/// core takes for as many is longer than it waits for its last-level cache.
+inline constexpr int64_t kRowsAhead = 32;
 /// Brings the cache line of an element closer, which is read soon.
 void emitPrefetch(ImplicitLocOpBuilder &b, Value memory, ValueRange at);
 

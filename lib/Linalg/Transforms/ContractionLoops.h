@@ -26,10 +26,6 @@ public:
   void emit();
 
 protected:
-  /// How many rows ahead a right factor in memory is fetched: what a core takes
-  /// for as many rows is longer than it waits for its last-level cache.
-  static constexpr int64_t kRowsAhead = 32;
-
   ContractionLoops(OpBuilder &builder, linalg::LinalgOp op,
                    const ContractionForm &form, const CPUTarget &target);
   ~ContractionLoops() = default;

@@ -40,7 +40,7 @@ private:
     return emitRowsInPlace(b, load.getMemory(), range);
   }
   Value toTensor(Value memory);
-  /// The rows of a page behind those of one, of the same or the next page. If
+  /// The rows of a page behind those of one, of the same or a later page. If
   /// there is no such page, they are any rows of memory, and not read.
   RowRange getRowsBehind(const RowRange &page);
   /// Rows of scratch that are copies; null after an error.
@@ -78,7 +78,11 @@ Value LoadedRows::toTensor(Value memory) {
 }
 
 RowRange LoadedRows::getRowsBehind(const RowRange &page) {
-  Value first = index.add(page.first, page.count), size = rows.map.pages.rows;
+  Value size = rows.map.pages.rows;
+  // What is fetched while a page of few rows is read is not the next page.
+  Value skipped = index.sub(index.ceilDiv(index.constant(kRowsAhead), size), 1);
+  Value first =
+      index.add(index.add(page.first, page.count), index.mul(skipped, size));
   return {rows.map, first, index.sub(size, index.rem(first, size))};
 }
 

@@ -242,7 +242,8 @@ func.func @load(%k: memref<?x2x64xf32>, %v: memref<?x16x2x64xi8>, %table: memref
 // -----
 
 // Rows in pages: a product of which they are columns writes its result page by page, one
-// that contracts them adds up in order. The rows of a page are followed by those of the next.
+// that contracts them adds up in order. While a page of 16 rows is read, what is asked for is
+// 32 rows ahead: the page after the next.
 
 // CHECK-LABEL: @load_pages
 // CHECK-SAME: %[[Q:[^:]*]]: tensor<?x64xf32>, %[[K:[^:]*]]: memref<?x16x2x64xf32>, %[[TABLE:[^:]*]]: memref<?x?xi32>, %{{[^:]*}}: index, %{{[^:]*}}: index, %[[K0:[^:]*]]: index, %[[N:[^:]*]]: index, %[[S:[^:]*]]: tensor<?x?xf32>, %[[O:[^:]*]]: tensor<?x64xf32>
@@ -253,7 +254,8 @@ func.func @load(%k: memref<?x2x64xf32>, %v: memref<?x16x2x64xi8>, %table: memref
 // CHECK: %[[FROM:.*]] = arith.subi %[[BEGIN]], %[[K0]]
 // CHECK: memref.load %[[TABLE]]
 // CHECK: %[[ROWS:.*]] = memref.subview %{{.*}}[%{{.*}}, %{{.*}}, 0] [%[[COUNT]], 1, 64]
-// CHECK: arith.divui %[[BEHIND]], %c16
+// CHECK: %[[LATER:.*]] = arith.addi %[[BEHIND]], %c16
+// CHECK: arith.divui %[[LATER]], %c16
 // CHECK: memref.load %[[TABLE]]
 // CHECK: %[[NEXT:.*]] = memref.subview %{{.*}}[%{{.*}}, %{{.*}}, 0] [%{{.*}}, 1, 64]
 // CHECK: %[[THEN:.*]] = varlen.followed_by %[[ROWS]] then %[[NEXT]]

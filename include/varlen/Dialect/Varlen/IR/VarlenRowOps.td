@@ -125,7 +125,7 @@ def Varlen_PrefetchRowsOp : Varlen_RowsOp<"prefetch_rows"> {
 def Varlen_FollowedByOp : Varlen_Op<"followed_by", [
     Pure, AllTypesMatch<["rows", "next", "result"]>,
     DeclareOpInterfaceMethods<ViewLikeOpInterface>]> {
-  let summary = "Rows of memory, and which ones are read after them";
+  let summary = "Rows of memory, and which ones are read later";
   let description = [{
     The view `rows`. What fetches rows some time before they are read fetches, behind the last of
     them, the first ones of `next`; without this operation it takes those that follow in memory.
