@@ -425,10 +425,10 @@ Values QueryTileConverter::emitFewStep(const KeyBlock &block,
     return emit();
   };
   auto emitOnCopies = [&] {
-    factors->readKeys(block.k0, block.keys, /*inPlace=*/Value());
+    factors->readKeys(block.k0, block.keys, /*asTheyAre=*/Value());
     return emit();
   };
-  Value inPlace = factors->areInPlace;
+  Value inPlace = factors->getInPlace();
   if (!inPlace)
     return emitInPlace();
   if (getConstantIntValue(inPlace) == 0)

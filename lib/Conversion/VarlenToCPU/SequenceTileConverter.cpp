@@ -441,7 +441,7 @@ Values SequenceTileConverter::emitBlock(const Cell &cell, Value number,
 
 ValueRange SequenceTileConverter::emitPanels(const KeyBlock &block, Value begin,
                                              Value end, ValueRange all) {
-  factors->readKeys(block.k0, block.keys, /*inPlace=*/Value());
+  factors->readKeys(block.k0, block.keys, /*asTheyAre=*/Value());
   return emitLoop(b, begin, end, index.constant(panel), all,
                   [&](Value p, ValueRange all) {
                     return emitPanel(queriesAt(p), block, all);

@@ -100,11 +100,11 @@ void StepFactors::use(ValueRange &memory) {
 void StepFactors::allocateKeys() {
   // Where queries are rows, products read one page after the other: whole
   // pairs of keys, and enough of them for a loop.
-  areInPlace =
+  inPlace =
       p.emitHavePages(p.isKQ() ? p.schedule.getKvBlock() : kRegisterBlock);
   for (KeyNumber &number : numbers)
     number.memory = p.allocate({p.schedule.getKvBlock(), 1}, p.compute);
-  if (!p.isKQ() && !areInPlace)
+  if (!p.isKQ() && !inPlace)
     return;
   for (auto [factor, copy] : getCopies(/*ofQueries=*/false)) {
     SmallVector<int64_t> shape = getTileMemoryShape(
@@ -152,15 +152,15 @@ Value StepFactors::emitCopy(const Factor &factor, const Copy &copy,
   return view;
 }
 
-void StepFactors::readKeys(Value k0, Value keys, Value inPlace) {
-  if (inPlace && areInPlace)
-    inPlace = p.index.both(inPlace, areInPlace);
+void StepFactors::readKeys(Value k0, Value keys, Value asTheyAre) {
+  if (asTheyAre && inPlace)
+    asTheyAre = p.index.both(asTheyAre, inPlace);
   RowRange rows = p.keyRows(k0, keys);
   Value padded = getPadded(keys);
   SmallVector<std::pair<Factor *, Copy *>> eitherWay;
   for (auto [factor, copy] : getCopies(/*ofQueries=*/false)) {
     copy->rows = copy->memory;
-    if (inPlace && copy->order == TileOrder::Rows &&
+    if (asTheyAre && copy->order == TileOrder::Rows &&
         isOfRows(getSource(factor->of), factor->element))
       eitherWay.push_back({factor, copy});
     else
@@ -175,7 +175,7 @@ void StepFactors::readKeys(Value k0, Value keys, Value inPlace) {
     return chosen;
   };
   ValueRange chosen = emitChoice(
-      p.b, inPlace,
+      p.b, asTheyAre,
       [&] {
         return choose([&](const Factor &factor, const Copy &) {
           return emitRowsInPlace(p.b, getSource(factor.of), rows);

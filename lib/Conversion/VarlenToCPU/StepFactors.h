@@ -34,15 +34,15 @@ public:
   void allocateKeys();
   /// Reads the numbers that steps take of the keys at k0.
   void readNumbers(Value k0, Value keys);
-  /// Whether keys can be read where they are, set by allocateKeys: a block of
-  /// them at once, or where queries are rows page by page; null if they can.
-  Value areInPlace;
+  /// Whether keys can be read where they are: a block of them at once, or where
+  /// queries are rows page by page; null if they can.
+  Value getInPlace() const { return inPlace; }
 
   /// Packs the queries of a panel.
   void pack(const Panel &at);
   /// Makes the `keys` keys at k0 what steps read: a copy, or if that is not
   /// null and true, for factors that can be, where they are.
-  void readKeys(Value k0, Value keys, Value inPlace);
+  void readKeys(Value k0, Value keys, Value asTheyAre);
   /// Makes keys where they are what steps read.
   void readKeysInPlace();
   /// Asks for the keys at k0.
@@ -91,6 +91,8 @@ private:
   Value loadNumber(const KeyNumber &number, Value begin, Value size);
 
   QueryPanels &p;
+  /// Set by allocateKeys.
+  Value inPlace;
   SmallVector<Factor> factors;
   SmallVector<KeyNumber, 2> numbers;
 };
