@@ -69,26 +69,22 @@ int64_t ContractionLoops::getVectorsOfLine(int64_t lanes) {
                            1);
 }
 
-Value ContractionLoops::getRowsAhead() {
+ContractionLoops::RightRow ContractionLoops::getRowAhead(Value row) {
   IndexBuilder index{b};
-  auto rows = form.rhs->get().getDefiningOp<FollowedByOp>();
-  // A page as long as the next one.
-  return rows ? index.min(index.dim(rows, 0), kRowsAhead)
-              : index.constant(kRowsAhead);
+  Value memory = form.rhs->get();
+  auto rows = memory.getDefiningOp<FollowedByOp>();
+  if (!rows)
+    return {memory, index.add(row, kRowsAhead)};
+  // Not behind the rows that are known to follow, a page as long as this one.
+  Value count = index.dim(memory, 0);
+  Value ahead = index.add(row, index.min(count, kRowsAhead));
+  Value isBehind = index.lessEqual(count, ahead);
+  return {arith::SelectOp::create(b, isBehind, rows.getNext(), rows.getRows()),
+          index.select(isBehind, index.sub(ahead, count), ahead)};
 }
 
-void ContractionLoops::prefetchRight() {
-  Value memory = form.rhs->get();
-  SmallVector<Value> at = getIndices(*form.rhs);
-  if (auto rows = memory.getDefiningOp<FollowedByOp>()) {
-    IndexBuilder index{b};
-    Value count = index.dim(memory, 0), row = at.front();
-    Value isBehind = index.lessEqual(count, row);
-    at.front() = index.select(isBehind, index.sub(row, count), row);
-    memory =
-        arith::SelectOp::create(b, isBehind, rows.getNext(), rows.getRows());
-  }
-  emitPrefetch(b, memory, at);
+void ContractionLoops::prefetchRight(Value memory) {
+  emitPrefetch(b, memory, getIndices(*form.rhs));
 }
 
 Value ContractionLoops::widen(Value factor) {

@@ -38,12 +38,16 @@ protected:
   /// Vectors of so many elements of the right factor in a cache line, at least
   /// one.
   int64_t getVectorsOfLine(int64_t lanes);
-  /// How far ahead a right factor in memory is fetched: not behind the rows
-  /// that are known to follow it.
-  Value getRowsAhead();
-  /// Asks for the element of the right factor that the loops are at, which may
-  /// be behind its last row.
-  void prefetchRight();
+  /// A row of the right factor's memory, or of rows that are read after it.
+  struct RightRow {
+    Value memory, number;
+  };
+  /// The row that is fetched while `row` is read. Some that follow it may be
+  /// behind the last one: nothing is read.
+  RightRow getRowAhead(Value row);
+  /// Asks for the element of the right factor that the loops are at, in this
+  /// memory.
+  void prefetchRight(Value memory);
   /// A scalar or vector of a factor in the type of sums.
   Value widen(Value factor);
   /// `sum` and the products of two vectors of the type of sums.

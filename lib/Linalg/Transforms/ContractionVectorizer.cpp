@@ -115,12 +115,13 @@ Value ContractionVectorizer::emitMask(Value count, int64_t size) {
 }
 
 /// Fetches a row of the right factor for later, the columns of a tile.
-void ContractionVectorizer::prefetch(Value row, ArrayRef<Value> columns) {
-  indices[form.depth] = row;
+void ContractionVectorizer::prefetch(const RightRow &row,
+                                     ArrayRef<Value> columns) {
+  indices[form.depth] = row.number;
   int64_t vectorsOfLine = getVectorsOfLine(lanes);
   for (size_t j = 0; j < columns.size(); j += vectorsOfLine) {
     indices[form.columns] = columns[j];
-    prefetchRight();
+    prefetchRight(row.memory);
   }
 }
 
@@ -165,11 +166,13 @@ Values ContractionVectorizer::emitDepth(
     return emitLastStep(steps, sums, addStep);
   }
   if (!hasPanels) {
-    Value whole = index.roundDown(depth, depthStep), ahead = getRowsAhead();
+    Value whole = index.roundDown(depth, depthStep);
     sums = emitLoop(b, index.constant(0), whole, index.constant(depthStep),
                     sums, [&](Value k, ValueRange state) {
+                      RightRow first = getRowAhead(k);
                       for (int64_t i = 0; i < depthStep; ++i)
-                        prefetch(index.add(index.add(k, ahead), i), columns);
+                        prefetch({first.memory, index.add(first.number, i)},
+                                 columns);
                       return addStep(k, state);
                     });
     return emitLastStep(whole, sums, addStep);
@@ -182,7 +185,8 @@ Values ContractionVectorizer::emitDepth(
   Value whole = index.roundDown(depth, kStepsPerPrefetch);
   sums = emitLoop(
       b, index.constant(0), whole, step, sums, [&](Value k, ValueRange state) {
-        prefetch(index.add(first, index.div(k, step)), columns);
+        prefetch({form.rhs->get(), index.add(first, index.div(k, step))},
+                 columns);
         return Values(emitLoop(b, k, index.add(k, step), one, state, addStep));
       });
   if (getConstantIntValue(index.sub(depth, whole)) == 0)

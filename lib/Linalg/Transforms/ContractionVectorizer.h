@@ -95,7 +95,7 @@ protected:
 
 private:
   void emitRows(Value column, Value columns, bool isCut);
-  void prefetch(Value row, ArrayRef<Value> columns);
+  void prefetch(const RightRow &row, ArrayRef<Value> columns);
 };
 
 } // namespace mlir::varlen

@@ -97,20 +97,21 @@ Value DotVectorizer::addLanes(ArrayRef<Value> vectors) {
   return sums.front();
 }
 
-/// Asks for what a later tile reads at this step of the contracted loop: of a
-/// line that several steps read, each asks for some columns.
-void DotVectorizer::prefetch(Value column) {
+/// Asks for what a later tile, whose first column is a row of memory, reads at
+/// this step of the contracted loop: of a line that several steps read, each
+/// asks for some columns.
+void DotVectorizer::prefetch(const RightRow &first) {
   IndexBuilder index{b};
   int64_t steps = getVectorsOfLine(lanes);
   int64_t each = llvm::divideCeil(tileSize, steps);
-  Value first = index.add(column, getRowsAhead());
+  Value column = first.number;
   if (steps > 1) {
     Value step = index.rem(index.div(indices[form.depth], lanes), steps);
-    first = index.add(first, index.mul(step, each));
+    column = index.add(column, index.mul(step, each));
   }
   for (int64_t i = 0; i < each; ++i) {
-    indices[form.columns] = index.add(first, i);
-    prefetchRight();
+    indices[form.columns] = index.add(column, i);
+    prefetchRight(first.memory);
   }
 }
 
@@ -118,6 +119,7 @@ void DotVectorizer::emitTile(Value row, int64_t numRows, Value column) {
   IndexBuilder index{b};
   // Columns that are not there are the last one again, and not stored.
   Value present = index.sub(extents[form.columns], column);
+  RightRow ahead = getRowAhead(column);
   SmallVector<Value> rows, columns;
   for (int64_t i = 0; i < numRows; ++i)
     rows.push_back(index.add(row, i));
@@ -134,7 +136,7 @@ void DotVectorizer::emitTile(Value row, int64_t numRows, Value column) {
                  indices[form.depth] = k;
                  Values next(state), right;
                  if (!isCached)
-                   prefetch(column);
+                   prefetch(ahead);
                  for (Value at : columns) {
                    indices[form.columns] = at;
                    right.push_back(load(*form.rhs));

@@ -32,7 +32,7 @@ public:
 private:
   void emitMatrix() override;
   void emitTile(Value row, int64_t numRows, Value column);
-  void prefetch(Value column);
+  void prefetch(const RightRow &first);
   Value addLanes(ArrayRef<Value> vectors);
   Value load(OpOperand &operand);
   /// `sum` and the products of two vectors, which have as many elements as the

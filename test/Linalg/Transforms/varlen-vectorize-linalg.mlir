@@ -328,13 +328,13 @@ func.func @asks_ahead(%a: memref<?x64xf32>, %b: memref<?x64xf16, strided<[128, 1
 // Rows that are known to be followed by others: behind the last one of these.
 // CHECK-LABEL: func.func @asks_for_next
 // CHECK-SAME: %{{[^:]*}}: memref<?x64xf32>, %[[B:[^:]*]]: memref<?x64xf32, strided<[128, 1]>>, %[[NEXT:[^:]*]]: memref<?x64xf32, strided<[128, 1]>>
-// CHECK-DAG:   %[[ROWS:.*]] = memref.dim %[[B]]
-// CHECK-DAG:   %[[AHEAD:.*]] = arith.minsi %{{.*}}, %c32
-// CHECK:       %[[TILE:.*]] = arith.addi %{{.*}}, %[[AHEAD]]
-// CHECK:       %[[ROW:.*]] = arith.addi %[[TILE]], %{{.*}}
-// CHECK:       %[[BEHIND:.*]] = arith.cmpi sle, %{{.*}}, %[[ROW]]
-// CHECK:       arith.select %[[BEHIND]], %{{.*}}, %[[ROW]] : index
+// CHECK:       arith.constant 32 : index
+// CHECK-NEXT:  %[[AHEAD:.*]] = arith.minsi %[[ROWS:.*]], %{{.*}} : index
+// CHECK:       %[[ROW:.*]] = arith.addi %{{.*}}, %[[AHEAD]]
+// CHECK:       %[[BEHIND:.*]] = arith.cmpi sle, %[[ROWS]], %[[ROW]]
 // CHECK:       %[[FROM:.*]] = arith.select %[[BEHIND]], %[[NEXT]], %[[B]] : memref<?x64xf32, strided<[128, 1]>>
+// CHECK:       %[[OTHER:.*]] = arith.subi %[[ROW]], %[[ROWS]]
+// CHECK:       arith.select %[[BEHIND]], %[[OTHER]], %[[ROW]] : index
 // CHECK:       memref.prefetch %[[FROM]]
 // CHECK:       vector.load %[[B]]
 // CHECK-NOT:   varlen.followed_by
