@@ -306,18 +306,43 @@ func.func @product(%a: memref<?x?xf32>, %b: memref<?x?xf32>, %c: memref<?x?xf32>
 // CHECK:     scf.for {{.*}} -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
 // CHECK:       %[[STEP:.*]] = arith.remui
 // CHECK:       arith.addi %{{.*}}, %[[STEP]]
-// CHECK:       memref.prefetch %{{.*}}, read, locality<2>, data : memref<?x64xf16, strided<[128, 1]>>
+// CHECK:       memref.prefetch %{{.*}}, read, locality<2>, data : memref<?x256xf16, strided<[512, 1]>>
 // CHECK-NOT:   memref.prefetch
 // CHECK-COUNT-4: vector.fma
-func.func @asks_ahead(%a: memref<?x64xf32>, %b: memref<?x64xf16, strided<[128, 1]>>,
+func.func @asks_ahead(%a: memref<?x256xf32>, %b: memref<?x256xf16, strided<[512, 1]>>,
                       %c: memref<?x?xf32>) {
   linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (j, k)>,
                                    affine_map<(i, j, k) -> (i, j)>],
                   iterator_types = ["parallel", "parallel", "reduction"]}
-      ins(%a, %b : memref<?x64xf32>, memref<?x64xf16, strided<[128, 1]>>)
+      ins(%a, %b : memref<?x256xf32>, memref<?x256xf16, strided<[512, 1]>>)
       outs(%c : memref<?x?xf32>) {
   ^bb0(%x: f32, %y: f16, %z: f32):
     %0 = arith.extf %y : f16 to f32
+    %1 = arith.mulf %x, %0 : f32
+    %2 = arith.addf %z, %1 : f32
+    linalg.yield %2 : f32
+  }
+  return
+}
+
+// A column of four cache lines or fewer: no loop goes along it.
+// CHECK-LABEL: func.func @few_lines
+// CHECK:      scf.for
+// CHECK:      scf.for
+// CHECK-NOT:  scf.for
+// CHECK:      memref.prefetch
+// CHECK-COUNT-4: vector.fma
+// CHECK:      memref.prefetch
+// CHECK-COUNT-4: vector.fma
+// CHECK-NOT:  scf.for
+// CHECK:      vector.maskedstore
+func.func @few_lines(%a: memref<?x16xf32>, %b: memref<?x16xi8, strided<[512, 1]>>, %c: memref<?x?xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (j, k)>,
+                                   affine_map<(i, j, k) -> (i, j)>],
+                  iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%a, %b : memref<?x16xf32>, memref<?x16xi8, strided<[512, 1]>>) outs(%c : memref<?x?xf32>) {
+  ^bb0(%x: f32, %y: i8, %z: f32):
+    %0 = arith.sitofp %y : i8 to f32
     %1 = arith.mulf %x, %0 : f32
     %2 = arith.addf %z, %1 : f32
     linalg.yield %2 : f32
@@ -406,9 +431,9 @@ func.func @few_columns(%a: memref<?x?xf32>, %b: memref<?x16xbf16, strided<[64, 1
 // CHECK:     vector.maskedstore %{{.*}}, %[[MASK]], %{{.*}} : memref<?x?xf32>, vector<2xi1>, vector<2xf32>
 // CHECK:   scf.for
 // CHECK:     scf.for {{.*}} -> (vector<8xf32>, vector<8xf32>) {
-func.func @along_memory(%a: memref<?x64xf32>, %b: memref<?x64xf32, strided<[256, 1]>>, %c: memref<?x?xf32>) {
+func.func @along_memory(%a: memref<?x128xf32>, %b: memref<?x128xf32, strided<[256, 1]>>, %c: memref<?x?xf32>) {
   linalg.contract indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (j, k)>, affine_map<(i, j, k) -> (i, j)>]
-      ins(%a, %b : memref<?x64xf32>, memref<?x64xf32, strided<[256, 1]>>) outs(%c : memref<?x?xf32>)
+      ins(%a, %b : memref<?x128xf32>, memref<?x128xf32, strided<[256, 1]>>) outs(%c : memref<?x?xf32>)
   return
 }
 
