@@ -64,15 +64,21 @@ assert fake_device.calls("cuLaunchKernelEx") > launched
 attend(inputs, cu)
 assert counts(WAITS + MEMORY) == before, (counts(WAITS + MEMORY), before)
 assert fake_device.calls("cuModuleLoadDataEx") == loads
+
+
+def count_blocks():
+    """The blocks of memory that are in use after all calls."""
+    fake_device.let_autograd_end()
+    gc.collect()
+    torch.cuda.synchronize()
+    return driver.fakeCudaCount().blocks
+
+
 # Nothing stays but what the caller keeps.
-gc.collect()
-torch.cuda.synchronize()
-blocks = driver.fakeCudaCount().blocks
+blocks = count_blocks()
 for _ in range(20):
     gradients(inputs, cu)
-gc.collect()
-torch.cuda.synchronize()
-assert driver.fakeCudaCount().blocks == blocks, (driver.fakeCudaCount().blocks, blocks)
+assert (after := count_blocks()) == blocks, (after, blocks)
 
 # An append launches, too, with no memory but the workspace.
 pages = [torch.zeros(4, 16, 4, 64, dtype=torch.bfloat16, device="cuda:0") for _ in range(2)]

@@ -6,6 +6,7 @@ that the process finds. Then they do nothing, unless the test has given the driv
 `enable(computes=True)` has the CPU's kernels compute what they would have, when they are
 launched: numbers are right, and what is wrong in cu_seqlens is reported as kernels do it."""
 
+import atexit
 import ctypes
 import fcntl
 import importlib.util
@@ -14,6 +15,7 @@ import pathlib
 import subprocess
 import sys
 import threading
+import time
 import types
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -27,7 +29,15 @@ def enable(computes=False):
     _set_up(device)
     if computes:
         _compute()
+    # A thread that needs an interpreter which is ending aborts.
+    atexit.register(let_autograd_end)
     return driver()
+
+
+def let_autograd_end():
+    """Lets autograd's threads of devices drop the graphs of calls that have returned: they do so
+    after they have woken their callers, and say nothing when it is done."""
+    time.sleep(0.1)
 
 
 class Counts(ctypes.Structure):

@@ -2,7 +2,7 @@
 // RUN: varlen-opt %s --varlen-tile-attn | FileCheck %s --check-prefix=TILES
 // RUN: varlen-opt %s --varlen-tile-attn --convert-varlen-to-cpu | FileCheck %s --check-prefix=CPU
 // RUN: varlen-opt %s --varlen-tile-attn --convert-varlen-to-cpu --varlen-expand-queries --varlen-online-softmax | FileCheck %s --check-prefix=STEPS
-// RUN: varlen-opt %s --varlen-tile-attn --convert-varlen-to-cpu --varlen-expand-queries --varlen-expand-rows --varlen-online-softmax --varlen-choose-copies --varlen-expand-table-sums --varlen-tiles-to-vectors=target=avx2 | FileCheck %s --check-prefix=VECTORS
+// RUN: varlen-opt %s --varlen-tile-attn --convert-varlen-to-cpu --varlen-expand-queries --varlen-online-softmax --varlen-expand-rows --varlen-choose-copies --varlen-expand-table-sums --varlen-tiles-to-vectors=target=avx2 | FileCheck %s --check-prefix=VECTORS
 
 #cpu = #varlen.cpu_schedule<lanes = 8, vectors = 3, rows = 4, panels = 2, kv_block = 128, kv = copy>
 
