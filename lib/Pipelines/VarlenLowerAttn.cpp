@@ -10,6 +10,7 @@
 #include "varlen/Dialect/Varlen/Transforms/Passes.h"
 #include "varlen/Pipelines/Passes.h"
 #include "varlen/Pipelines/Pipelines.h"
+#include "varlen/Target/CPU/Passes.h"
 #include "varlen/Target/CPUTarget.h"
 #include "varlen/Target/GPUTarget.h"
 #include "varlen/Target/TargetOption.h"

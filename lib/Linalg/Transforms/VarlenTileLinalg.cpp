@@ -321,7 +321,7 @@ static Value emitHasFewRows(LinalgGroup &group, const CPUTarget &target) {
   Value rows;
   int64_t few = 0;
   for (Operation *op : group.getOperations()) {
-    auto found = group.contractions.find(op);
+    const auto *found = group.contractions.find(op);
     if (found == group.contractions.end())
       continue;
     const ContractionForm &form = found->second;

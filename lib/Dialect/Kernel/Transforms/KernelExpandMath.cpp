@@ -93,6 +93,8 @@ struct ExpandTanh : ExpandToIntrinsic<math::TanhOp> {
   }
 };
 
+} // namespace
+
 /// LLVM has an intrinsic, but upstream's conversion has none for elements of a
 /// vector in registers. The absolute value of the smallest number wraps around.
 static LogicalResult expandAbsI(math::AbsIOp op, PatternRewriter &rewriter) {
@@ -104,6 +106,7 @@ static LogicalResult expandAbsI(math::AbsIOp op, PatternRewriter &rewriter) {
   return success();
 }
 
+namespace {
 struct KernelExpandMath : kernel::impl::KernelExpandMathBase<KernelExpandMath> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());

@@ -328,7 +328,7 @@ Values OnlineAttnJVPGradBuilder::emitRegisterBlock(
       next.push_back(panel.insertColumns(part, tile, own));
     return next;
   });
-  Products products = {tiles[0], tiles[1]};
+  Products products = {tiles[0], tiles[1], Value(), Value()};
   if (tiles.size() > 2) {
     products.dp = tiles[2];
     products.tdp = tiles[3];
