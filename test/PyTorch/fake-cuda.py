@@ -66,10 +66,16 @@ assert counts(WAITS + MEMORY) == before, (counts(WAITS + MEMORY), before)
 assert fake_device.calls("cuModuleLoadDataEx") == loads
 
 
+def collect():
+    """All garbage: one pass may leave what is behind a finaliser."""
+    while gc.collect():
+        pass
+
+
 def count_blocks():
     """The blocks of memory that are in use after all calls."""
     fake_device.let_autograd_end()
-    gc.collect()
+    collect()
     torch.cuda.synchronize()
     return driver.fakeCudaCount().blocks
 
@@ -241,15 +247,7 @@ fails(NotImplementedError, words, lambda: torch.ops.varlen.attn_jvp_backward(
 ))  # fmt: skip
 
 # No memory: PyTorch's error, whichever allocation fails; all is as it was.
-def collect():
-    """All garbage: one pass may leave what is behind a finaliser."""
-    while gc.collect():
-        pass
-
-
-collect()
-torch.cuda.synchronize()
-blocks = driver.fakeCudaCount().blocks
+blocks = count_blocks()
 for allocation in (1, 2, 3):
     driver.fakeCudaFail(b"cuMemAlloc_v2", allocation, 2)
     fails(torch.OutOfMemoryError, "out of memory", lambda: attend(inputs, cu))
