@@ -65,8 +65,9 @@ def ConvertVarlenToCPU : Pass<"convert-varlen-to-cpu", "::mlir::ModuleOp"> {
 
     A block of keys is copied once for all panels, with zeros behind its last
     key; where a tile has one panel it is read in place if nothing has to be
-    converted. The next block is prefetched, but where tiles of few queries read keys that are
-    not in pages: their products ask for rows as they go. With `kv = pairs` values are
+    converted, and the next block is prefetched. Few queries read keys where they are
+    (`varlen.load_rows`), in pages of a multiple of 8 rows, too, and their products ask for rows as
+    they go. With `kv = pairs` values are
     interleaved two by two. A panel takes one step for each block, on the keys
     that some query of it sees, with limits, and with `seen`, those that all see;
     one that is mostly empty (the last of a sequence) a step for each vector of
