@@ -174,32 +174,30 @@ void TileLoopConverter::emitItems(Value block, Value grid, Value count) {
     emitLoop(b, block, count, grid, [&](Value item) { emitTile(item); });
     return;
   }
-  if (!sharesCount()) {
-    auto isItem = [&](ValueRange item) { return narrow.less(item[0], count); };
-    auto emitItem = [&](ValueRange item) {
-      emitTile(item[0]);
-      gpu::BarrierOp::create(b);
-      return Values{emitTaken(grid)};
-    };
-    emitWhile(b, block, isItem, emitItem);
-    return;
+  bool isShared = sharesCount();
+  Values first = {block};
+  if (isShared) {
+    // It is beside the number that is taken. Barriers of the first item come
+    // between this and the first load.
+    Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+    emitIf(b, index.equal(thread, 0), [&] {
+      Value number = IndexBuilder{b, b.getI64Type()}.cast(count);
+      memref::StoreOp::create(b, number, taken, ValueRange{index.constant(1)});
+    });
+    first.push_back(count);
   }
-  // It is beside the number that is taken. Barriers of the first item come
-  // between this and the first load.
-  Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
-  emitIf(b, index.equal(thread, 0), [&] {
-    Value number = IndexBuilder{b, b.getI64Type()}.cast(count);
-    memref::StoreOp::create(b, number, taken, ValueRange{index.constant(1)});
-  });
   auto isItem = [&](ValueRange state) {
-    return narrow.less(state[0], state[1]);
+    return narrow.less(state[0], isShared ? state[1] : count);
   };
   auto emitItem = [&](ValueRange state) {
     emitTile(state[0]);
     gpu::BarrierOp::create(b);
-    return Values{emitTaken(grid), narrow.load(taken, index.constant(1))};
+    Values next = {emitTaken(grid)};
+    if (isShared)
+      next.push_back(narrow.load(taken, index.constant(1)));
+    return next;
   };
-  emitWhile(b, {block, count}, isItem, emitItem);
+  emitWhile(b, first, isItem, emitItem);
 }
 
 LogicalResult TileLoopConverter::emit() {

@@ -125,7 +125,9 @@ void DotVectorizer::emitTile(Value row, int64_t numRows, Value column) {
   IndexBuilder index{b};
   // Columns that are not there are the last one again, and not stored.
   Value present = index.sub(extents[form.columns], column);
-  RightRow ahead = getRowAhead(column);
+  RightRow ahead;
+  if (!isCached)
+    ahead = getRowAhead(column);
   SmallVector<Value> rows, columns;
   for (int64_t i = 0; i < numRows; ++i)
     rows.push_back(index.add(row, i));

@@ -137,29 +137,25 @@ void LoadedRows::applyToPages(linalg::LinalgOp op, unsigned loop) {
     Value from = index.sub(page.first, rows.first);
     Value tile = toTensor(
         FollowedByOp::create(b, emitView(page), emitView(getRowsBehind(page))));
-    Values operands;
-    SmallVector<Type> types;
-    for (OpOperand &operand : op->getOpOperands()) {
-      Value value = operand.get();
-      if (op.isDpsInit(&operand))
-        value = inits[operand.getOperandNumber() - op.getNumDpsInputs()];
+    auto cut = [&](OpOperand &operand, Value value) {
       auto dim = getDimOf(op.getMatchingIndexingMap(&operand), loop);
-      if (operand.get() == load.getTile())
-        value = tile;
-      else if (dim)
-        value = slice(b, value, *dim, from, page.count);
-      operands.push_back(value);
-      if (op.isDpsInit(&operand))
-        types.push_back(value.getType());
-    }
-    Values results(clone(b, op, types, operands)->getResults());
-    for (auto [result, init, into] : llvm::zip_equal(
-             results, inits, ValueRange(operands).take_back(inits.size())))
-      if (auto part = into.getDefiningOp<tensor::ExtractSliceOp>();
-          part && part.getSource() == init)
+      return dim ? slice(b, value, *dim, from, page.count) : value;
+    };
+    Values operands;
+    for (OpOperand *input : op.getDpsInputOperands())
+      operands.push_back(
+          input->get() == load.getTile() ? tile : cut(*input, input->get()));
+    for (auto [operand, init] : llvm::zip_equal(op.getDpsInitsMutable(), inits))
+      operands.push_back(cut(operand, init));
+    ValueRange parts = ValueRange(operands).take_back(inits.size());
+    Values results(clone(b, op, parts.getTypes(), operands)->getResults());
+    for (auto [result, init, part] : llvm::zip_equal(results, inits, parts))
+      if (part != init) {
+        auto place = part.getDefiningOp<tensor::ExtractSliceOp>();
         result = tensor::InsertSliceOp::create(
-            b, result, init, part.getMixedOffsets(), part.getMixedSizes(),
-            part.getMixedStrides());
+            b, result, init, place.getMixedOffsets(), place.getMixedSizes(),
+            place.getMixedStrides());
+      }
     return results;
   };
   ValueRange results = forEachPage(b, rows, op.getDpsInits(), apply);
