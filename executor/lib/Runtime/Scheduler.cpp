@@ -238,6 +238,8 @@ const char *varlen::executor::name(Collective kind) {
     return "wgmma.mma_async";
   case Collective::SetMaxNReg:
     return "setmaxnreg";
+  case Collective::PublishMap:
+    return "tensormap.cp_fenceproxy";
   }
   return "?";
 }

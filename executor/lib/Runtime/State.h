@@ -65,6 +65,7 @@ enum class Collective : uint8_t {
   WgmmaWait,
   Wgmma,
   SetMaxNReg,
+  PublishMap,
 };
 
 /// What every collective touches is in the first line of the cache: the lanes
@@ -166,6 +167,12 @@ struct Block {
   Trace *trace = nullptr;
 };
 
+/// Who has copied a tensor map to global memory, and who has passed a fence for
+/// it since: components of the clocks, and when.
+struct MapOrder {
+  std::vector<Slot> makers, readers;
+};
+
 struct Cluster {
   std::vector<Block> blocks;
   uint32_t alive = 0;
@@ -176,6 +183,8 @@ struct Cluster {
   /// Ticks of the slots, and which is next.
   std::vector<Tick> slotTicks;
   uint32_t nextSlot = 0;
+  /// Of tensor maps that kernels make, by number.
+  std::unordered_map<uint64_t, MapOrder> maps;
 };
 
 /// Clock components for asynchronous work, per cluster.

@@ -133,6 +133,16 @@ static bool readMap(const void *p, TensorMap &map, uint32_t site) {
   memcpy(&map, p, sizeof(map));
   if (map.magic == tensorMapMagic)
     return true;
+  if (map.magic == deviceMapMagic) {
+    DeviceMap made;
+    memcpy(&made, p, sizeof(made));
+    if (!checkDeviceMap(made, site))
+      return false;
+    std::string error = decodeDeviceMap(made, map);
+    if (!error.empty())
+      report("tensor-map", site, "tensor map of a kernel: %s", error.c_str());
+    return error.empty();
+  }
   report("tensor-map", site, "the pointer is not that of a tensor map");
   return false;
 }

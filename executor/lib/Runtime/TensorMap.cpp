@@ -56,12 +56,11 @@ static std::string &lastError() {
 
 const char *varlen_sim_tensor_map_error(void) { return lastError().c_str(); }
 
-/// Why the driver would refuse; empty if it would not. Fills the map.
-static std::string encode(TensorMap &map, int32_t dataType, uint32_t rank,
-                          uint64_t address, const uint64_t *dims,
-                          const uint64_t *strides, const uint32_t *box,
-                          const uint32_t *elementStrides, int32_t interleave,
-                          int32_t swizzle, int32_t fill) {
+std::string varlen::executor::encodeTensorMap(
+    TensorMap &map, int32_t dataType, uint32_t rank, uint64_t address,
+    const uint64_t *dims, const uint64_t *strides, const uint32_t *box,
+    const uint32_t *elementStrides, int32_t interleave, int32_t swizzle,
+    int32_t fill) {
   if (dataType < 0 || dataType > 12)
     return format("data type %d: wanted 0 to 12", dataType);
   if (rank < 1 || rank > 5)
@@ -122,10 +121,10 @@ int32_t varlen_sim_tensor_map_encode_tiled(
   if (reinterpret_cast<uint64_t>(map) & 63)
     error = "tensor map: wanted a multiple of 64 as its address";
   else
-    error = encode(encoded, dataType, rank,
-                   reinterpret_cast<uint64_t>(globalAddress), globalDim,
-                   globalStrides, boxDim, elementStrides, interleave, swizzle,
-                   oobFill);
+    error = encodeTensorMap(encoded, dataType, rank,
+                            reinterpret_cast<uint64_t>(globalAddress),
+                            globalDim, globalStrides, boxDim, elementStrides,
+                            interleave, swizzle, oobFill);
   if (!error.empty())
     return 1;
   memset(map, 0, sizeof(*map));

@@ -209,6 +209,8 @@ void varlen::executor::runCollective(Warp &warp, Collective kind,
     return waitWgmma(warp);
   case Collective::Wgmma:
     return issueWgmma(warp);
+  case Collective::PublishMap:
+    return publishMap(warp);
   }
   if (track)
     track->add(Activity::Exchange, name(kind), worker->current->site,

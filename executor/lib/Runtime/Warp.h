@@ -24,6 +24,9 @@ void commitWgmma(Warp &warp);
 void waitWgmma(Warp &warp);
 void issueWgmma(Warp &warp);
 
+// DeviceMap.cpp
+void publishMap(Warp &warp);
+
 } // namespace varlen::executor
 
 #endif // VARLEN_LIB_EXECUTOR_WARP_H

@@ -64,6 +64,7 @@ static bool isSynchronising(Operation *op) {
              NVVM::ClusterArriveOp, NVVM::ClusterArriveRelaxedOp,
              NVVM::ClusterWaitOp, NVVM::WgmmaFenceAlignedOp,
              NVVM::WgmmaGroupSyncAlignedOp, NVVM::WgmmaWaitGroupSyncOp,
+             NVVM::FenceProxyAcquireOp, kernel::PublishMapOp,
              kernel::WgmmaWaitOp>(op);
 }
 

@@ -49,4 +49,30 @@ gpu.module @m {
     %0 = nvvm.mapa %s, %n : !llvm.ptr<3> -> !llvm.ptr<7>
     llvm.return
   }
+
+  // CHECK-LABEL: @varlen_sim.m.maps(
+  // CHECK-SAME: %[[S:.*]]: !llvm.ptr<3>, %[[G:.*]]: !llvm.ptr<1>, %[[MAP:.*]]: !llvm.ptr, %[[A:.*]]: i64, %[[N:.*]]: i32)
+  llvm.func @maps(%s: !llvm.ptr<3>, %g: !llvm.ptr<1>, %map: !llvm.ptr, %a: i64, %n: i32) {
+    %c1 = llvm.mlir.constant(1 : i32) : i32
+    %c128 = llvm.mlir.constant(128 : i32) : i32
+    // Fields as Device.h counts them, in one dimension or of all.
+    // CHECK-DAG: %[[ADDRESS:.*]] = llvm.mlir.constant(0 : i32)
+    // CHECK-DAG: %[[NONE:.*]] = llvm.mlir.constant(0 : i32)
+    // CHECK: llvm.call @varlen_sim_tensormap_replace(%{{.*}}, %{{.*}}, %{{.*}}, %[[A]], %{{.*}})
+    llvm.call_intrinsic "llvm.nvvm.tensormap.replace.global.address.p3"(%s, %a) : (!llvm.ptr<3>, i64) -> ()
+    // CHECK: %[[STRIDE:.*]] = llvm.mlir.constant(4 : i32)
+    // CHECK: llvm.call @varlen_sim_tensormap_replace(%{{.*}}, %[[STRIDE]], %[[ONE:.*]], %[[A]], %{{.*}})
+    llvm.call_intrinsic "llvm.nvvm.tensormap.replace.global.stride.p3"(%s, %c1, %a) : (!llvm.ptr<3>, i32, i64) -> ()
+    // CHECK: %[[BOX:.*]] = llvm.mlir.constant(2 : i32)
+    // CHECK: %[[WIDE:.*]] = llvm.zext %[[N]] : i32 to i64
+    // CHECK: llvm.call @varlen_sim_tensormap_replace(%{{.*}}, %[[BOX]], %[[ONE]], %[[WIDE]], %{{.*}})
+    llvm.call_intrinsic "llvm.nvvm.tensormap.replace.box.dim.p3"(%s, %c1, %n) : (!llvm.ptr<3>, i32, i32) -> ()
+    // CHECK: %[[TO:.*]] = llvm.addrspacecast %[[G]]
+    // CHECK: %[[FROM:.*]] = llvm.addrspacecast %[[S]]
+    // CHECK: llvm.call @varlen_sim_tensormap_cp_fenceproxy(%[[TO]], %[[FROM]], %{{.*}})
+    kernel.publish_map %s to %g : !llvm.ptr<3>, !llvm.ptr<1>
+    // CHECK: llvm.call @varlen_sim_tensormap_acquire(%[[MAP]], %{{.*}})
+    nvvm.fence.proxy.acquire #nvvm.mem_scope<gpu> %map, %c128
+    llvm.return
+  }
 }

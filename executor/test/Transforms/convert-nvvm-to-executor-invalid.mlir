@@ -26,6 +26,20 @@ gpu.module @m {
 
 // -----
 
+// The executor has fields of maps in shared memory, but not all of them.
+
+gpu.module @m {
+  llvm.func @k(%g: !llvm.ptr<1>, %s: !llvm.ptr<3>, %n: i32) attributes {nvvm.kernel} {
+    // expected-error @below {{has no equivalent in the executor: 'llvm.nvvm.tensormap.replace.rank.p1'}}
+    llvm.call_intrinsic "llvm.nvvm.tensormap.replace.rank.p1"(%g, %n) : (!llvm.ptr<1>, i32) -> ()
+    // expected-error @below {{has no equivalent in the executor: 'llvm.nvvm.tensormap.replace.swizzle.atomicity.p3'}}
+    llvm.call_intrinsic "llvm.nvvm.tensormap.replace.swizzle.atomicity.p3"(%s, %n) : (!llvm.ptr<3>, i32) -> ()
+    llvm.return
+  }
+}
+
+// -----
+
 gpu.module @m {
   llvm.func @k(%a: i32, %b: i32, %c: i32) attributes {nvvm.kernel} {
     // expected-error @below {{'nvvm.mma.sync' op has no equivalent in the executor: shape m8n8k16 of s8}}

@@ -129,6 +129,13 @@ func.func @wgmma(%p: i32, %q: i64, %k: i64) -> !acc {
   return %r : !acc
 }
 
+// CHECK-LABEL: func.func @publish_map
+// CHECK: kernel.publish_map %{{.*}} to %{{.*}} : !llvm.ptr<3>, !llvm.ptr<1>
+func.func @publish_map(%shared: !llvm.ptr<3>, %global: !llvm.ptr<1>) {
+  kernel.publish_map %shared to %global : !llvm.ptr<3>, !llvm.ptr<1>
+  return
+}
+
 // CHECK-LABEL: gpu.func @roles
 // CHECK: kernel.roles consumers(8) registers(232) {
 // CHECK-NEXT: %[[S:.*]] = kernel.ring.wait

@@ -59,4 +59,16 @@ gpu.module @kernels [#nvvm.target<chip = "sm_90a", features = "+ptx80">] {
     llvm.store %x, %out : f32, !llvm.ptr<1>
     llvm.return
   }
+
+  // CHECK-LABEL: llvm.func @maps
+  // CHECK-SAME: %[[S:.*]]: !llvm.ptr<3>, %[[G:.*]]: !llvm.ptr<1>
+  // CHECK: llvm.inline_asm has_side_effects asm_dialect = att
+  // CHECK-SAME: "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [$0], [$1], 128;",
+  // CHECK-SAME: "l,r" %[[G]], %[[S]]
+  // PTX: .entry maps(
+  // PTX: tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%rd{{[0-9]+}}], [%r{{[0-9]+}}], 128;
+  llvm.func @maps(%s: !llvm.ptr<3>, %g: !llvm.ptr<1>) attributes {nvvm.kernel} {
+    kernel.publish_map %s to %g : !llvm.ptr<3>, !llvm.ptr<1>
+    llvm.return
+  }
 }

@@ -291,6 +291,29 @@ void varlen_sim_tma_reduce(const void *map, const void *src, uint32_t rank,
                            const void *coordinates, uint32_t op, uint32_t site);
 /// Only checks that the pointer is a tensor map.
 void varlen_sim_tma_prefetch(const void *map, uint32_t site);
+/// Fields of tensormap.replace.tile: VARLEN_SIM_MAP_BOX_DIM to _ELEMENT_STRIDE
+/// have one value for each dimension.
+enum {
+  VARLEN_SIM_MAP_GLOBAL_ADDRESS = 0,
+  VARLEN_SIM_MAP_RANK = 1, ///< less 1
+  VARLEN_SIM_MAP_BOX_DIM = 2,
+  VARLEN_SIM_MAP_GLOBAL_DIM = 3,
+  VARLEN_SIM_MAP_GLOBAL_STRIDE = 4, ///< in bytes
+  VARLEN_SIM_MAP_ELEMENT_STRIDE = 5,
+  VARLEN_SIM_MAP_ELEMTYPE = 6, ///< as PTX counts them, other than the driver
+  VARLEN_SIM_MAP_INTERLEAVE_LAYOUT = 7,
+  VARLEN_SIM_MAP_SWIZZLE_MODE = 8,
+  VARLEN_SIM_MAP_FILL_MODE = 9,
+};
+/// Of 128 bytes of shared memory, zeros or fields that are set already.
+void varlen_sim_tensormap_replace(void *map, uint32_t field, uint32_t dimension,
+                                  uint64_t value, uint32_t site);
+/// tensormap.cp_fenceproxy, by all lanes of a warp: a map from shared memory to
+/// global memory, from where copies read it behind the fence below.
+void varlen_sim_tensormap_cp_fenceproxy(void *dst, const void *src,
+                                        uint32_t site);
+/// fence.proxy.tensormap::generic.acquire of the map at an address.
+void varlen_sim_tensormap_acquire(const void *map, uint32_t site);
 void varlen_sim_bulk_commit(uint32_t site);
 /// read: 1 waits for the reads of shared memory only.
 void varlen_sim_bulk_wait_group(uint32_t pending, uint32_t read, uint32_t site);

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "NVVMToExecutor.h"
+#include "varlen/Dialect/Kernel/IR/Kernel.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -115,6 +116,11 @@ Lowered executor::lowerCopy(CallBuilder &b) {
         return b.replaceWithCall("varlen_sim_bulk_wait_group",
                                  {b.i32Constant(wait.getGroup()),
                                   b.i32Constant(wait.getRead().has_value())});
+      })
+      .Case([&](kernel::PublishMapOp publish) {
+        return b.replaceWithCall(
+            "varlen_sim_tensormap_cp_fenceproxy",
+            {b.flat(publish.getGlobal()), b.flat(publish.getShared())});
       })
       .Case([&](NVVM::CpAsyncBulkTensorPrefetchOp prefetch) {
         return b.replaceWithCall("varlen_sim_tma_prefetch",

@@ -13,6 +13,7 @@
 
 #include "NVVMToExecutor.h"
 
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -93,6 +94,38 @@ static Value lowerArithmetic(CallBuilder &b, StringRef intrinsic,
   return {};
 }
 
+/// The field that an intrinsic sets, by its name behind "tensormap.replace.";
+/// nothing if the executor does not have it.
+static std::optional<int64_t> getMapField(StringRef name) {
+  return llvm::StringSwitch<std::optional<int64_t>>(name)
+      .Case("global.address", VARLEN_SIM_MAP_GLOBAL_ADDRESS)
+      .Case("rank", VARLEN_SIM_MAP_RANK)
+      .Case("box.dim", VARLEN_SIM_MAP_BOX_DIM)
+      .Case("global.dim", VARLEN_SIM_MAP_GLOBAL_DIM)
+      .Case("global.stride", VARLEN_SIM_MAP_GLOBAL_STRIDE)
+      .Case("element.stride", VARLEN_SIM_MAP_ELEMENT_STRIDE)
+      .Case("elemtype", VARLEN_SIM_MAP_ELEMTYPE)
+      .Case("interleave.layout", VARLEN_SIM_MAP_INTERLEAVE_LAYOUT)
+      .Case("swizzle.mode", VARLEN_SIM_MAP_SWIZZLE_MODE)
+      .Case("fill.mode", VARLEN_SIM_MAP_FILL_MODE)
+      .Default(std::nullopt);
+}
+
+/// `name` is the intrinsic's, behind "tensormap.replace.": a field of a map in
+/// shared memory.
+static Lowered lowerMapField(LLVM::CallIntrinsicOp op, StringRef name,
+                             CallBuilder &b) {
+  ValueRange arguments = op.getArgs();
+  bool isShared = name.consume_back(".p3");
+  std::optional<int64_t> field = getMapField(name);
+  if (!isShared || !field || arguments.size() < 2 || arguments.size() > 3)
+    return b.refuse("'" + op.getIntrin() + "'");
+  Value dimension = arguments.size() == 3 ? arguments[1] : b.i32Constant(0);
+  return b.replaceWithCall("varlen_sim_tensormap_replace",
+                           {b.flat(arguments[0]), b.i32Constant(*field),
+                            dimension, b.toInteger(arguments.back(), 64)});
+}
+
 static Lowered lower(LLVM::CallIntrinsicOp op, CallBuilder &b) {
   StringRef name = op.getIntrin();
   std::string what = ("'" + name + "'").str();
@@ -103,6 +136,8 @@ static Lowered lower(LLVM::CallIntrinsicOp op, CallBuilder &b) {
   // LLVM's own intrinsics mean the same on every target.
   if (!name.consume_front("llvm.nvvm."))
     return Lowered::Yes;
+  if (name.consume_front("tensormap.replace."))
+    return lowerMapField(op, name, b);
   if (op->getNumResults() != 1)
     return b.refuse(what);
   Type type = op->getResult(0).getType();

@@ -208,9 +208,15 @@ Lowered executor::lowerSync(CallBuilder &b) {
       .Case([&](NVVM::FenceProxyOp fence) {
         return lowerProxyFence(b, fence.getKind());
       })
-      // One-way fences for tensor maps that kernels write.
-      .Case<NVVM::FenceProxyAcquireOp, NVVM::FenceProxyReleaseOp>(
-          [&](auto) { return lowerProxyFence(b, NVVM::ProxyKind::TENSORMAP); })
+      // One-way fences for tensor maps that kernels write. The executor has
+      // the release of kernel.publish_map alone.
+      .Case([&](NVVM::FenceProxyAcquireOp fence) {
+        return b.replaceWithCall("varlen_sim_tensormap_acquire",
+                                 {b.flat(fence.getAddr())});
+      })
+      .Case([&](NVVM::FenceProxyReleaseOp) {
+        return lowerProxyFence(b, NVVM::ProxyKind::TENSORMAP);
+      })
       .Case([&](NVVM::SetMaxRegisterOp set) {
         bool increase = set.getAction() == NVVM::SetMaxRegisterAction::increase;
         return b.replaceWithCall(

@@ -45,7 +45,7 @@ struct KernelToLLVMInterface : ConvertToLLVMPatternInterface {
   populateConvertToLLVMConversionPatterns(ConversionTarget &target,
                                           LLVMTypeConverter &,
                                           RewritePatternSet &) const final {
-    target.addLegalOp<WgmmaOp, WgmmaWaitOp>();
+    target.addLegalOp<WgmmaOp, WgmmaWaitOp, PublishMapOp>();
   }
 };
 } // namespace

@@ -119,6 +119,26 @@ def Kernel_CopyOp : Kernel_RowsOp<"copy", [
 }
 
 //===----------------------------------------------------------------------===//
+// Tensor maps
+//===----------------------------------------------------------------------===//
+
+def Kernel_PublishMapOp : Kernel_PtxOp<"publish_map"> {
+  let summary = "A tensor map from shared to global memory (tensormap.cp_fenceproxy)";
+  let description = [{
+    All lanes of a warp copy the 128 bytes of a map, whose fields `tensormap.replace` has set,
+    to where copies read it: each thread that issues some has a
+    `nvvm.fence.proxy.acquire` of its address in between, or is behind one that has.
+
+    ```mlir
+    kernel.publish_map %shared to %global : !llvm.ptr<3>, !llvm.ptr<1>
+    ```
+  }];
+  let arguments = (ins LLVM_PointerInAddressSpace<3>:$shared,
+                       LLVM_PointerInAddressSpace<1>:$global);
+  let assemblyFormat = "$shared `to` $global attr-dict `:` type(operands)";
+}
+
+//===----------------------------------------------------------------------===//
 // Rings
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- WgmmaOps.cpp - Instructions of Hopper ------------------------------===//
+//===- PtxOps.cpp - Instructions of Hopper --------------------------------===//
 //
 // Part of the Varlen project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -97,5 +97,20 @@ std::string WgmmaWaitOp::getPtx() {
 bool WgmmaWaitOp::getAsmValues(RewriterBase &, AsmValues &values) {
   values.emplace_back(getResult(), NVVM::PTXRegisterMod::Write);
   values.emplace_back(getAcc(), NVVM::PTXRegisterMod::ReadWrite);
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// PublishMapOp
+//===----------------------------------------------------------------------===//
+
+std::string PublishMapOp::getPtx() {
+  return "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic."
+         "release.gpu.sync.aligned [%0], [%1], 128;";
+}
+
+bool PublishMapOp::getAsmValues(RewriterBase &, AsmValues &values) {
+  values.emplace_back(getGlobal(), NVVM::PTXRegisterMod::Read);
+  values.emplace_back(getShared(), NVVM::PTXRegisterMod::Read);
   return true;
 }
