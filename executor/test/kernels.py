@@ -103,6 +103,14 @@ ATOMIC_FAULTS = {
     "bounds": "out-of-bounds at LINE (llvm.load): access of 4 bytes at smem, of 512 bytes of shared memory",
     "atomic bounds": "out-of-bounds at LINE (llvm.atomicrmw): atomic access of 4 bytes, 128 bytes after the start of a block of 128 bytes of global memory",
 }
+UNORDERED = "race at LINE (llvm.load): read of global memory not ordered after the write by thread N of another CTA"
+CHAIN_FAULTS = {
+    "acquire": UNORDERED,
+    # Nothing has been written yet that another CTA has read.
+    "barrier before": "race at LINE (llvm.store): write of global memory not ordered after the read by thread N of another CTA",
+    "barrier behind": UNORDERED,
+    "release": UNORDERED,
+}
 
 
 def cluster_kernel():
@@ -125,6 +133,8 @@ def block_kernels():
     inputs = blocks.chain_inputs(np)
     text = blocks.build_chain()
     check("chain", text, "sm_80", inputs, blocks.expected_chain(np), 0, sim_co_resident=0)
+    for fault, report in CHAIN_FAULTS.items():
+        refuse(fault, blocks.build_chain(fault), "sm_80", inputs, report, sim_co_resident=0)
     refuse("chain, one at a time", text, "sm_80", inputs,
            "deadlock: every thread left polls memory or waits")
 

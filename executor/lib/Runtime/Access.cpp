@@ -291,7 +291,8 @@ bool varlen::executor::checkGlobal(const void *p, uint64_t size,
 }
 
 template <bool isStore>
-static inline void *accessGlobal(void *p, uint32_t size, uint32_t site) {
+static inline void *accessGlobal(void *p, uint32_t size, uint32_t site,
+                                 bool isAtomic = false) {
   Worker &w = *worker;
   w.current->site = site;
   const char *verb = isStore ? "store" : "load";
@@ -301,7 +302,11 @@ static inline void *accessGlobal(void *p, uint32_t size, uint32_t site) {
   ++w.stats.accesses;
   if (isStore)
     w.idlePolls = 0;
-  return checkGlobal(p, size, verb, site) ? p : sink(size);
+  if (!checkGlobal(p, size, verb, site))
+    return sink(size);
+  if (__builtin_expect(w.ordersGlobal, 0))
+    orderGlobal(p, size, isStore, isAtomic, site);
+  return p;
 }
 
 /// Whether a generic pointer points into the thread's own stack, where its
@@ -334,15 +339,35 @@ void *varlen_sim_store_generic(void *p, uint32_t size, uint32_t site) {
 }
 
 template <bool isStore>
+static void *accessFlag(void *p, uint32_t size, uint32_t site) {
+  if (inArena(p))
+    return accessShared<isStore>(p, size, site);
+  if (onStack(*worker->current, p))
+    return p;
+  return accessGlobal<isStore>(p, size, site, /*isAtomic=*/true);
+}
+
+void *varlen_sim_load_flag(void *p, uint32_t size, uint32_t site) {
+  return accessFlag<false>(p, size, site);
+}
+void *varlen_sim_store_flag(void *p, uint32_t size, uint32_t site) {
+  return accessFlag<true>(p, size, site);
+}
+
+template <bool isStore>
 static void *accessRange(void *p, uint64_t size, uint32_t site) {
   settle();
   Thread &self = *worker->current;
   self.site = site;
   if (size == 0 || onStack(self, p))
     return p;
-  if (!inArena(p))
-    return checkGlobal(p, size, isStore ? "store" : "load", site) ? p
-                                                                  : sink(size);
+  if (!inArena(p)) {
+    if (!checkGlobal(p, size, isStore ? "store" : "load", site))
+      return sink(size);
+    if (__builtin_expect(worker->ordersGlobal, 0))
+      orderGlobal(p, size, isStore, /*isAtomic=*/false, site);
+    return p;
+  }
   if (size > windowBytes)
     return sink(size);
   auto bytes = static_cast<uint32_t>(size);

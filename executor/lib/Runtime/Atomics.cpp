@@ -174,11 +174,11 @@ uint64_t varlen::executor::atomicApply(void *p, uint32_t op, uint32_t type,
 // Ordering and checks
 //===----------------------------------------------------------------------===//
 
-static bool acquires(uint32_t order) {
+bool varlen::executor::acquires(uint32_t order) {
   return order == VARLEN_SIM_ACQUIRE || order == VARLEN_SIM_ACQ_REL ||
          order == VARLEN_SIM_SC;
 }
-static bool releases(uint32_t order) {
+bool varlen::executor::releases(uint32_t order) {
   return order == VARLEN_SIM_RELEASE || order == VARLEN_SIM_ACQ_REL ||
          order == VARLEN_SIM_SC;
 }
@@ -212,8 +212,13 @@ static bool checkAtomic(void *p, uint32_t bytes, Block *&block,
     return false;
   }
   block = nullptr;
-  if (address - reinterpret_cast<uint64_t>(w.arena) >= w.arenaBytes)
-    return checkGlobal(p, bytes, "atomic access", site);
+  if (address - reinterpret_cast<uint64_t>(w.arena) >= w.arenaBytes) {
+    if (!checkGlobal(p, bytes, "atomic access", site))
+      return false;
+    if (w.ordersGlobal)
+      orderGlobal(p, bytes, /*isStore=*/true, /*isAtomic=*/true, site);
+    return true;
+  }
   Block *owner = sharedOwner(p);
   block = owner ? owner : self.block;
   if (!sharedOffset(*block, p, bytes, site, offset))
@@ -229,10 +234,15 @@ static bool checkAtomic(void *p, uint32_t bytes, Block *&block,
 }
 
 /// Ordering of the current thread's atomic; `before` it or after it.
-static void synchronise(Block *block, uint32_t offset, uint32_t order,
+static void synchronise(void *p, Block *block, uint32_t offset, uint32_t order,
                         bool before) {
-  if (!block)
+  if (!block) {
+    if (before)
+      releaseGlobal(p, order, /*isUpdate=*/true);
+    else
+      acquireGlobal(p, order);
     return;
+  }
   Gather *gather = syncObject(*block, offset, order);
   if (!gather)
     return;
@@ -268,11 +278,11 @@ uint64_t varlen_sim_atomic(void *p, uint32_t op, uint32_t type, uint64_t value,
   Block *block;
   if (!checkAtomic(p, bytes, block, offset, site))
     return 0;
-  synchronise(block, offset, order, /*before=*/true);
+  synchronise(p, block, offset, order, /*before=*/true);
   uint64_t old = atomicApply(p, op, type, value);
   uint64_t mask = bytes == 8 ? ~uint64_t(0) : (uint64_t(1) << (8 * bytes)) - 1;
   bool changed = (combine(op, type, old, value) & mask) != (old & mask);
-  synchronise(block, offset, order, /*before=*/false);
+  synchronise(p, block, offset, order, /*before=*/false);
   changedOrPolls(changed);
   return old & mask;
 }
@@ -292,11 +302,11 @@ uint64_t varlen_sim_atomic_cas(void *p, uint32_t type, uint64_t compare,
   Block *block;
   if (!checkAtomic(p, bytes, block, offset, site))
     return 0;
-  synchronise(block, offset, order, /*before=*/true);
+  synchronise(p, block, offset, order, /*before=*/true);
   uint64_t old = bytes == 2   ? compareExchange<uint16_t>(p, compare, value)
                  : bytes == 4 ? compareExchange<uint32_t>(p, compare, value)
                               : compareExchange<uint64_t>(p, compare, value);
-  synchronise(block, offset, order, /*before=*/false);
+  synchronise(p, block, offset, order, /*before=*/false);
   changedOrPolls(old == compare && value != compare);
   return old;
 }

@@ -20,6 +20,10 @@ bool atomicSupported(uint32_t op, uint32_t type);
 /// *p = op(*p, value), atomically; returns what was there.
 uint64_t atomicApply(void *p, uint32_t op, uint32_t type, uint64_t value);
 
+/// Whether an atomic of that order acquires, or releases.
+bool acquires(uint32_t order);
+bool releases(uint32_t order);
+
 } // namespace varlen::executor
 
 #endif // VARLEN_LIB_EXECUTOR_ATOMICS_H

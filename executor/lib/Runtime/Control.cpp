@@ -109,9 +109,9 @@ void varlen_sim_fence_mbarrier_init(uint32_t site) {
 }
 
 void varlen_sim_fence(uint32_t scope, uint32_t site) {
-  // Global memory is sequentially consistent here, and a fence alone orders
-  // nothing in shared memory.
+  // A fence alone orders nothing in shared memory.
   worker->current->site = site;
+  fenceGlobal();
 }
 
 void varlen_sim_exit(uint32_t site) {

@@ -185,6 +185,7 @@ static bool runBatch(Worker &w, const std::vector<uint64_t> &order,
   uint32_t slot = 0;
   for (uint64_t i = 0; i < count; ++i) {
     auto cluster = std::make_unique<Cluster>();
+    cluster->index = order[first + i];
     cluster->blocks = std::vector<Block>(perCluster);
     cluster->alive = perCluster * launch.threads;
     cluster->slotTicks.assign(numSlots, 0);

@@ -13,6 +13,7 @@
 #include "Banks.h"
 #include "Clock.h"
 #include "Fiber.h"
+#include "GlobalOrder.h"
 #include "MBarrier.h"
 #include "Memory.h"
 #include "Report.h"
@@ -95,6 +96,10 @@ struct alignas(64) Thread {
   uint32_t clusterPhase = 0;
   bool clusterArrived = false;
 
+  /// What relaxed loads of flags have seen, which a fence acquires, and what
+  /// the last fence publishes by relaxed stores.
+  SharedKnowledge seen, fenced;
+
   CopyQueue copies;
   BulkQueue bulk;
   AccumulatorArena accumulators;
@@ -175,6 +180,10 @@ struct MapOrder {
 
 struct Cluster {
   std::vector<Block> blocks;
+  /// Which of the launch.
+  uint64_t index = 0;
+  /// What its threads have acquired from others.
+  std::vector<Acquisition> acquisitions;
   uint32_t alive = 0;
   NamedBarrier barrier;
   uint32_t barrierPhase = 0;
@@ -212,6 +221,7 @@ struct Launch {
   Trace *trace = nullptr;
   BankRecorder *banks = nullptr;
   MemoryMap memory;
+  GlobalOrder globalOrder;
   uint32_t threads = 0;       // per CTA
   uint32_t clusterBlocks = 1; // CTAs per cluster
   uint32_t sharedBytes = 0;
@@ -248,6 +258,9 @@ struct Worker {
   Thread *current = nullptr;
   bool detector = false;
   bool deferred = false;
+  /// Whether the kernel has flags in global memory, so that accesses to it are
+  /// looked at.
+  bool ordersGlobal = false;
   uint32_t untilChoice = 0;
   uint32_t firstLane = 0;
   Warp *last = nullptr;

@@ -38,6 +38,7 @@ struct Mutant {
     Weaken,   // a wait that lets one more group be in flight
     Operand,  // an integer that is a constant
     Position, // a constant index of an address
+    Relax,    // an access to a flag that orders nothing
   };
   Kind kind;
   Operation *op;
@@ -86,6 +87,27 @@ static bool canDelete(Operation *op) {
          llvm::all_of(op->getResults(), [](OpResult result) {
            return result.use_empty() || isa<IntegerType>(result.getType());
          });
+}
+
+/// The attribute of an access to a flag that orders CTAs; empty if it is none,
+/// or one for the host.
+static StringRef getOrderAttr(Operation *op) {
+  auto nameOf = [](auto access) -> StringRef {
+    if (access.getSyncscope() != "device")
+      return "";
+    switch (access.getOrdering()) {
+    case LLVM::AtomicOrdering::acquire:
+    case LLVM::AtomicOrdering::release:
+      return access.getOrderingAttrName();
+    default:
+      return "";
+    }
+  };
+  if (auto load = dyn_cast<LLVM::LoadOp>(op))
+    return nameOf(load);
+  if (auto store = dyn_cast<LLVM::StoreOp>(op))
+    return nameOf(store);
+  return "";
 }
 
 /// Differs from constant to constant, and is the same in every run: it depends
@@ -144,6 +166,8 @@ static SmallVector<Mutant> collect(ModuleOp module) {
           if (!getPendingAttr(op).empty())
             sync.push_back({Mutant::Kind::Weaken, op, 0, 1, ordinal});
         }
+        if (!getOrderAttr(op).empty())
+          sync.push_back({Mutant::Kind::Relax, op, 0, 0, ordinal});
         collectConstants(op, ordinal, constants);
       });
     }
@@ -162,6 +186,9 @@ static std::string describe(const Mutant &mutant) {
     break;
   case Mutant::Kind::Weaken:
     stream << "wait for fewer groups in ";
+    break;
+  case Mutant::Kind::Relax:
+    stream << "no order in ";
     break;
   case Mutant::Kind::Operand: {
     APInt value;
@@ -211,6 +238,11 @@ static void apply(const Mutant &mutant) {
                                        pending.getInt() + mutant.delta));
     return;
   }
+  case Mutant::Kind::Relax:
+    op->setAttr(getOrderAttr(op),
+                LLVM::AtomicOrderingAttr::get(b.getContext(),
+                                              LLVM::AtomicOrdering::monotonic));
+    return;
   case Mutant::Kind::Operand: {
     Value operand = op->getOperand(mutant.index);
     APInt value;

@@ -47,20 +47,21 @@ def expected_atomics(numpy):
     return {"sums": sums}
 
 
-CHAIN = 6
+CHAIN, CHAIN_THREADS = 6, 64
 
 
-def build_chain():
+def build_chain(fault=None):
     """Each block waits for the one after it, takes its total and adds its own
     number."""
-    code = Code()
+    code = Code(fault)
     block, thread = code.register("ctaid.x"), code.register("tid.x")
     is_first = thread.compare("eq", 0)
     code.open(f"scf.if {is_first}")
     flag = code.address("%flags", (block + 1) * 4, 1)
     code.open("scf.while : () -> ()")
+    acquire = "monotonic" if code.has("acquire") else "acquire"
     ready = code.value(
-        f'llvm.load {flag} atomic syncscope("device") acquire {{alignment = 4 : i64}} : '
+        f'llvm.load {flag} atomic syncscope("device") {acquire} {{alignment = 4 : i64}} : '
         "!llvm.ptr<1> -> i32"
     )
     waits = ready.compare("eq", 0)
@@ -69,13 +70,23 @@ def build_chain():
     code.indent += 1
     code.emit("scf.yield")
     code.close()
+    code.close()
+    # Another thread reads what the first has waited for, and the first tells
+    # others of what that thread writes.
+    code.sync("barrier before", "nvvm.barrier0")
+    is_last = thread.compare("eq", CHAIN_THREADS - 1)
+    code.open(f"scf.if {is_last}")
     next = code.address("%totals", (block + 1) * 4, 1)
     total = code.value(f"llvm.load {next} : !llvm.ptr<1> -> i32")
     code.store(total * 2 + block, code.address("%totals", block * 4, 1), 1)
+    code.close()
+    code.sync("barrier behind", "nvvm.barrier0")
+    code.open(f"scf.if {is_first}")
     own = code.address("%flags", block * 4, 1)
     one = code.constant(1)
+    release = "monotonic" if code.has("release") else "release"
     code.emit(
-        f'llvm.store {one}, {own} atomic syncscope("device") release {{alignment = 4 : i64}} : '
+        f'llvm.store {one}, {own} atomic syncscope("device") {release} {{alignment = 4 : i64}} : '
         "i32, !llvm.ptr<1>"
     )
     code.close()
@@ -83,13 +94,13 @@ def build_chain():
         {"flags": f"memref<{CHAIN + 1}xi32>", "totals": f"memref<{CHAIN + 1}xi32>"}
     )
     pointers = [host.pointer(name) for name in host.arguments]
-    host.launch("chain", [CHAIN], [32], pointers)
+    host.launch("chain", [CHAIN], [CHAIN_THREADS], pointers)
     return module(
         "chain",
         code,
         host,
         [f"%{name}: !llvm.ptr<1>" for name in host.arguments],
-        "nvvm.reqntid = array<i32: 32>",
+        f"nvvm.reqntid = array<i32: {CHAIN_THREADS}>",
     )
 
 

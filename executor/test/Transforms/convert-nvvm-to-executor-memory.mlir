@@ -22,10 +22,18 @@ gpu.module @m {
     // CHECK: llvm.call @varlen_sim_load_range(%{{.*}}, %[[LENGTH]], %{{.*}})
     %1 = llvm.load %g {alignment = 4 : i64} : !llvm.ptr<1> -> vector<4xf32>
     // Others may run while a thread polls.
-    // CHECK: llvm.call @varlen_sim_load_global
+    // CHECK: llvm.call @varlen_sim_load_flag
     // CHECK: llvm.call @varlen_sim_poll(
     // CHECK: llvm.load volatile
+    // CHECK: %[[FLAT:.*]] = llvm.addrspacecast %{{.*}} : !llvm.ptr<1> to !llvm.ptr
+    // CHECK: %[[NONE:.*]] = llvm.mlir.constant(1 : i32)
+    // CHECK: llvm.call @varlen_sim_acquire(%[[FLAT]], %[[NONE]], %{{.*}})
     %2 = llvm.load volatile %g : !llvm.ptr<1> -> i32
+    // CTAs do not see the shared memory of others.
+    // CHECK: llvm.call @varlen_sim_load_flag
+    // CHECK: llvm.load %{{.*}} atomic acquire
+    // CHECK-NOT: varlen_sim_acquire
+    %3 = llvm.load %s atomic acquire {alignment = 4 : i64} : !llvm.ptr<3> -> i32
     // The thread's own memory needs no check.
     // CHECK: %[[OWN:.*]] = llvm.alloca
     // CHECK-NEXT: llvm.store %[[N]], %[[OWN]] : i32, !llvm.ptr
@@ -68,6 +76,36 @@ gpu.module @m {
     // CHECK: llvm.call @varlen_sim_store_range(
     // CHECK: "llvm.intr.memset"
     "llvm.intr.memset"(%s, %zero, %n) <{isVolatile = false}> : (!llvm.ptr<3>, i8, i64) -> ()
+    llvm.return
+  }
+}
+
+gpu.module @n {
+  // A kernel says first that its CTAs order each other.
+
+  // CHECK-LABEL: @varlen_sim.n.flags(
+  // CHECK-NEXT: llvm.call @varlen_sim_order_global()
+  llvm.func @flags(%g: !llvm.ptr<1>, %n: i32) attributes {gpu.kernel} {
+    // CHECK: llvm.call @varlen_sim_load_flag
+    // CHECK: llvm.call @varlen_sim_poll(
+    // CHECK: %[[V:.*]] = llvm.load %{{.*}} atomic syncscope("device") acquire
+    // CHECK: %[[ACQUIRE:.*]] = llvm.mlir.constant(2 : i32)
+    // CHECK: llvm.call @varlen_sim_acquire(%{{.*}}, %[[ACQUIRE]], %{{.*}})
+    %0 = llvm.load %g atomic syncscope("device") acquire {alignment = 4 : i64} : !llvm.ptr<1> -> i32
+    // CHECK: llvm.call @varlen_sim_store_flag
+    // CHECK: %[[RELEASE:.*]] = llvm.mlir.constant(3 : i32)
+    // CHECK: llvm.call @varlen_sim_release(%{{.*}}, %[[RELEASE]], %{{.*}})
+    // CHECK: llvm.store %[[V]], %{{.*}} atomic syncscope("device") release
+    llvm.store %0, %g atomic syncscope("device") release {alignment = 4 : i64} : i32, !llvm.ptr<1>
+    llvm.return
+  }
+
+  // CHECK-LABEL: @varlen_sim.n.relaxed(
+  // CHECK-NOT: varlen_sim_order_global
+  llvm.func @relaxed(%g: !llvm.ptr<1>, %n: i32) attributes {gpu.kernel} {
+    // CHECK: llvm.return
+    %0 = llvm.atomicrmw add %g, %n syncscope("device") monotonic : !llvm.ptr<1>, i32
+    llvm.store %0, %g atomic release {alignment = 4 : i64} : i32, !llvm.ptr<1>
     llvm.return
   }
 }

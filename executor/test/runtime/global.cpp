@@ -215,6 +215,186 @@ static void testChain() {
 }
 
 //===----------------------------------------------------------------------===//
+// What is ordered between CTAs
+//===----------------------------------------------------------------------===//
+
+/// What a counter passes on from CTA to CTA, in the order of their numbers.
+struct Relay {
+  uint32_t acquire = VARLEN_SIM_ACQUIRE, release = VARLEN_SIM_RELEASE;
+  /// By fences beside relaxed accesses.
+  bool fenceBehind = false, fenceBefore = false;
+  bool barrierBehind = true, barrierBefore = true;
+  /// The counter is added to, in place of a store.
+  bool isUpdate = false;
+  /// A relaxed store of another thread comes between.
+  bool isOverwritten = false;
+};
+
+static uint32_t readGlobal(uint32_t *p, uint32_t site) {
+  return *static_cast<uint32_t *>(varlen_sim_load_global(p, 4, site));
+}
+static void writeGlobal(void *p, uint32_t value, uint32_t bytes,
+                        uint32_t site) {
+  memcpy(varlen_sim_store_global(p, bytes, site), &value, bytes);
+}
+
+static void storeFlag(uint32_t *p, uint32_t value, uint32_t order,
+                      uint32_t site) {
+  void *to = varlen_sim_store_flag(p, 4, site);
+  varlen_sim_release(to, order, site);
+  *static_cast<volatile uint32_t *>(to) = value;
+}
+
+/// The last thread of each CTA adds to memory[1], when the first has seen in
+/// memory[0] that it may.
+static void relay(uint32_t *memory, const Relay &how, uint32_t site) {
+  varlen_sim_order_global();
+  uint32_t last = varlen_sim_sreg(VARLEN_SIM_NTID_X) - 1;
+  if (tid() == 0 && cta() > 0) {
+    auto *flag =
+        static_cast<volatile uint32_t *>(varlen_sim_load_flag(memory, 4, site));
+    for (;;) {
+      varlen_sim_poll(site);
+      uint32_t turn = *flag;
+      varlen_sim_acquire(memory, how.acquire, site);
+      if (turn == cta())
+        break;
+    }
+    if (how.fenceBehind)
+      varlen_sim_fence(0, site);
+  }
+  if (how.barrierBehind)
+    varlen_sim_barrier(0, 0, site);
+  if (tid() == last)
+    writeGlobal(memory + 1, cta() == 0 ? 0 : readGlobal(memory + 1, site) + 1,
+                4, site);
+  if (how.barrierBefore)
+    varlen_sim_barrier(0, 0, site);
+  if (tid() == 0) {
+    if (how.fenceBefore)
+      varlen_sim_fence(0, site);
+    if (how.isUpdate)
+      varlen_sim_atomic(memory, VARLEN_SIM_ADD, VARLEN_SIM_I32, 1, how.release,
+                        site);
+    else
+      storeFlag(memory, cta() + 1, how.release, site);
+  }
+  if (how.isOverwritten) {
+    varlen_sim_barrier(0, 0, site);
+    if (tid() == last)
+      storeFlag(memory, cta() + 1, VARLEN_SIM_RELAXED, site);
+  }
+}
+
+static void testOrder() {
+  auto *memory = static_cast<uint32_t *>(varlen_sim_malloc(12));
+  Shape four = {64, 4, 1, 1024, 0};
+  auto isClean = [&](const char *what, const Relay &how) {
+    forAllConfigs([&](varlen_sim_config config) {
+      memory[0] = memory[1] = 0;
+      config.co_resident_ctas = 0;
+      Outcome outcome = run(four, config, [&] { relay(memory, how, AT); });
+      EXPECT(outcome.reports.empty(), "%s, got:%s", what,
+             outcome.all().c_str());
+      EXPECT(memory[1] == 3, "%s: got %u", what, memory[1]);
+    });
+  };
+  auto races = [&](const char *what, const Relay &how) {
+    forAllConfigs([&](varlen_sim_config config) {
+      memory[0] = memory[1] = 0;
+      config.co_resident_ctas = 0;
+      Outcome outcome = run(four, config, [&] { relay(memory, how, AT); });
+      EXPECT(outcome.has("race") && outcome.has("of another CTA"), "%s, got:%s",
+             what, outcome.all().c_str());
+    });
+  };
+  isClean("acquire and release", {});
+  Relay update;
+  update.isUpdate = true;
+  isClean("updates", update);
+  Relay fenced;
+  fenced.acquire = fenced.release = VARLEN_SIM_RELAXED;
+  fenced.fenceBehind = fenced.fenceBefore = true;
+  isClean("fences", fenced);
+
+  Relay how;
+  how.acquire = VARLEN_SIM_RELAXED;
+  races("no acquire", how);
+  how = {};
+  how.release = VARLEN_SIM_RELAXED;
+  races("no release", how);
+  how.isUpdate = true;
+  races("updates without release", how);
+  how = fenced;
+  how.fenceBehind = false;
+  races("no fence behind", how);
+  how = fenced;
+  how.fenceBefore = false;
+  races("no fence before", how);
+  how = {};
+  how.barrierBehind = false;
+  races("no barrier behind", how);
+  how = {};
+  how.barrierBefore = false;
+  races("no barrier before", how);
+  how = {};
+  how.isOverwritten = true;
+  races("another store", how);
+
+  // Kernels without flags are not looked at, nor are threads of one CTA.
+  Outcome outcome = run(four, configOf(1, 0, 0),
+                        [&] { writeGlobal(memory + 1, cta(), 4, AT); });
+  EXPECT(outcome.reports.empty(), "got:%s", outcome.all().c_str());
+  outcome = run({64, 1, 1, 1024, 0}, configOf(1, 0, 0), [&] {
+    varlen_sim_order_global();
+    writeGlobal(memory + 1, tid(), 4, AT);
+  });
+  EXPECT(outcome.reports.empty(), "got:%s", outcome.all().c_str());
+  // Bytes beside each other are not the same.
+  auto *bytes = reinterpret_cast<uint8_t *>(memory + 1);
+  outcome = run({32, 4, 1, 1024, 0}, configOf(1, 0, 0), [&] {
+    varlen_sim_order_global();
+    if (tid() == 0)
+      writeGlobal(bytes + cta(), cta(), 1, AT);
+  });
+  EXPECT(outcome.reports.empty(), "got:%s", outcome.all().c_str());
+  // A write behind reads that it is not ordered after, and two writes.
+  for (bool isRead : {false, true}) {
+    outcome = run({32, 2, 1, 1024, 0}, configOf(1, 0, 0), [&] {
+      varlen_sim_order_global();
+      if (tid() == 0 && isRead && cta() == 0)
+        readGlobal(memory + 1, AT);
+      else if (tid() == 0)
+        writeGlobal(memory + 1, cta(), 4, AT);
+    });
+    EXPECT(outcome.has(isRead ? "write of global memory not ordered after the "
+                                "read by thread 0 of another CTA"
+                              : "write of global memory not ordered after the "
+                                "write by thread 0 of another CTA"),
+           "got:%s", outcome.all().c_str());
+  }
+  // Atomics race with plain accesses only.
+  outcome = run({32, 2, 1, 1024, 0}, configOf(1, 0, 0), [&] {
+    varlen_sim_order_global();
+    varlen_sim_atomic(memory, VARLEN_SIM_ADD, VARLEN_SIM_I32, 1,
+                      VARLEN_SIM_RELAXED, AT);
+  });
+  EXPECT(outcome.reports.empty(), "got:%s", outcome.all().c_str());
+  outcome = run({32, 2, 1, 1024, 0}, configOf(1, 0, 0), [&] {
+    varlen_sim_order_global();
+    if (cta() == 0)
+      varlen_sim_atomic(memory, VARLEN_SIM_ADD, VARLEN_SIM_I32, 1,
+                        VARLEN_SIM_RELAXED, AT);
+    else
+      varlen_sim_load_range(memory, 4, AT);
+  });
+  EXPECT(
+      outcome.has("read of global memory not ordered after the atomic write"),
+      "got:%s", outcome.all().c_str());
+  varlen_sim_free(memory);
+}
+
+//===----------------------------------------------------------------------===//
 // Host threads, replay
 //===----------------------------------------------------------------------===//
 
@@ -422,6 +602,7 @@ int main() {
   testArithmetic();
   testAtomics();
   testChain();
+  testOrder();
   testHostThreads();
   testHostThreadsRefused();
   testOrderOfCTAs();

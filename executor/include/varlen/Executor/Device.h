@@ -90,9 +90,21 @@ void *varlen_sim_store_generic(void *p, uint32_t size, uint32_t site);
 void *varlen_sim_load_range(void *p, uint64_t size, uint32_t site);
 void *varlen_sim_store_range(void *p, uint64_t size, uint32_t site);
 
-/// In front of every volatile, atomic (relaxed, acquire) load, after the call
-/// above: the thread may be polling, so others get a turn.
+/// The same in any space of a volatile or an atomic access, to a flag by which
+/// threads order others.
+void *varlen_sim_load_flag(void *p, uint32_t size, uint32_t site);
+void *varlen_sim_store_flag(void *p, uint32_t size, uint32_t site);
+
+/// In front of every such load, after the call above: the thread may be
+/// polling, so others get a turn.
 void varlen_sim_poll(uint32_t site);
+/// Behind a load of a flag that may be in global memory, and in front of a
+/// store. order: VARLEN_SIM_RELAXED and so on.
+void varlen_sim_acquire(void *p, uint32_t order, uint32_t site);
+void varlen_sim_release(void *p, uint32_t order, uint32_t site);
+/// First of all in a kernel whose CTAs order each other by flags in global
+/// memory: races between CTAs are looked for there, too.
+void varlen_sim_order_global(void);
 
 //===----------------------------------------------------------------------===//
 // Atomics, in global or shared memory

@@ -12,13 +12,14 @@
 // A kernel is host code in which every NVVM operation has become a call of
 // Device.h. The executor runs its threads as fibers, asynchronous work as late
 // as is legal (or as early, or at random), and reports what no GPU reports:
-// races and missing proxy fences on shared memory, accesses out of bounds,
+// races and missing proxy fences on shared memory, races between CTAs that
+// order each other by flags in global memory, accesses out of bounds,
 // lanes that disagree in a warp collective, deadlocks with who waits where.
 // Everything follows from one seed: with one host thread a launch replays
 // exactly.
 //
-// Not modelled: timing, rounding inside tensor cores, weak ordering of global
-// memory (what is missing from a __threadfence is not seen).
+// Not modelled: timing, rounding inside tensor cores, values that weak ordering
+// of global memory leaves behind.
 //
 //===----------------------------------------------------------------------===//
 

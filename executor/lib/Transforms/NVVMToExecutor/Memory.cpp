@@ -61,7 +61,8 @@ static StringRef getSpaceName(Value address) {
 /// Calls the check of an access of the type; gives the address to use. `kind`
 /// is load or store.
 static Value checkAccess(CallBuilder &b, StringRef kind, Value address,
-                         Type type, std::optional<uint64_t> alignment) {
+                         Type type, std::optional<uint64_t> alignment,
+                         bool isFlag) {
   uint64_t size = b.getSize(type);
   // A vector that may lie at any of its elements is several accesses; none is
   // wider than 16 bytes.
@@ -69,7 +70,9 @@ static Value checkAccess(CallBuilder &b, StringRef kind, Value address,
                  llvm::isPowerOf2_64(size);
   std::string function = ("varlen_sim_" + kind + "_").str();
   Value length = b.i32Constant(static_cast<int64_t>(size));
-  if (isSplit || size > 64) {
+  if (isFlag) {
+    function += "flag";
+  } else if (isSplit || size > 64) {
     function += "range";
     length = b.toInteger(length, 64);
   } else {
@@ -80,27 +83,86 @@ static Value checkAccess(CallBuilder &b, StringRef kind, Value address,
   return b.castTo(address.getType(), checked);
 }
 
-static bool isPolling(LLVM::LoadOp op) {
+/// Whether the load or store is of what threads order others by.
+template <typename Op> static bool isOfFlag(Op op) {
   return op.getVolatile_() ||
          op.getOrdering() != LLVM::AtomicOrdering::not_atomic;
+}
+
+static int64_t getOrder(LLVM::AtomicOrdering order);
+
+/// What the access orders between CTAs, unless it is to their own memory.
+template <typename Op>
+static void orderBy(CallBuilder &b, StringRef function, Op op) {
+  if (getSpaceName(op.getAddr()) != "shared")
+    b.call(function, {b.flat(op.getAddr()),
+                      b.i32Constant(getOrder(op.getOrdering())), b.site()});
 }
 
 static Lowered lower(LLVM::LoadOp op, CallBuilder &b) {
   if (isPrivate(op.getAddr()))
     return Lowered::Yes;
-  op.getAddrMutable().assign(
-      checkAccess(b, "load", op.getAddr(), op.getType(), op.getAlignment()));
-  if (isPolling(op))
-    b.call("varlen_sim_poll", {b.site()});
+  bool isFlag = isOfFlag(op);
+  op.getAddrMutable().assign(checkAccess(b, "load", op.getAddr(), op.getType(),
+                                         op.getAlignment(), isFlag));
+  if (!isFlag)
+    return Lowered::Yes;
+  b.call("varlen_sim_poll", {b.site()});
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointAfter(op);
+  orderBy(b, "varlen_sim_acquire", op);
   return Lowered::Yes;
 }
 
 static Lowered lower(LLVM::StoreOp op, CallBuilder &b) {
   if (isPrivate(op.getAddr()))
     return Lowered::Yes;
-  op.getAddrMutable().assign(checkAccess(
-      b, "store", op.getAddr(), op.getValue().getType(), op.getAlignment()));
+  bool isFlag = isOfFlag(op);
+  op.getAddrMutable().assign(checkAccess(b, "store", op.getAddr(),
+                                         op.getValue().getType(),
+                                         op.getAlignment(), isFlag));
+  if (isFlag)
+    orderBy(b, "varlen_sim_release", op);
   return Lowered::Yes;
+}
+
+/// Whether the operation orders accesses of several CTAs to global memory.
+static bool ordersGlobal(Operation *op) {
+  auto orders = [](LLVM::AtomicOrdering order, Value address) {
+    return order != LLVM::AtomicOrdering::not_atomic &&
+           order != LLVM::AtomicOrdering::monotonic &&
+           getSpaceName(address) != "shared";
+  };
+  return llvm::TypeSwitch<Operation *, bool>(op)
+      .Case([&](LLVM::LoadOp load) {
+        return orders(load.getOrdering(), load.getAddr());
+      })
+      .Case([&](LLVM::StoreOp store) {
+        // One of the whole system may be for the host.
+        return store.getSyncscope() == "device" &&
+               orders(store.getOrdering(), store.getAddr());
+      })
+      .Case([&](LLVM::AtomicRMWOp update) {
+        return orders(update.getOrdering(), update.getPtr());
+      })
+      .Case([&](LLVM::AtomicCmpXchgOp update) {
+        return orders(update.getSuccessOrdering(), update.getPtr());
+      })
+      .Case<LLVM::FenceOp>([](auto) { return true; })
+      .Case([](NVVM::MembarOp fence) {
+        return fence.getScope() == NVVM::MemScopeKind::GPU ||
+               fence.getScope() == NVVM::MemScopeKind::SYS;
+      })
+      .Default(false);
+}
+
+bool executor::hasGlobalOrder(LLVM::LLVMFuncOp function) {
+  return function
+      ->walk([](Operation *op) {
+        return ordersGlobal(op) ? WalkResult::interrupt()
+                                : WalkResult::advance();
+      })
+      .wasInterrupted();
 }
 
 //===----------------------------------------------------------------------===//

@@ -196,6 +196,7 @@ private:
   LogicalResult collect();
   void renameSymbols();
   LogicalResult placeSharedMemory();
+  void markGlobalOrder();
   LogicalResult checkCalls();
   LogicalResult moveToHost();
   void replaceByBinary();
@@ -288,6 +289,23 @@ LogicalResult ModuleConverter::placeSharedMemory() {
   return success();
 }
 
+/// Has kernels say first of all if their CTAs order each other; what a function
+/// does any kernel may.
+void ModuleConverter::markGlobalOrder() {
+  auto orders = [](LLVM::LLVMFuncOp function) {
+    return !function.isExternal() && hasGlobalOrder(function);
+  };
+  bool calleesDo = llvm::any_of(functions, [&](LLVM::LLVMFuncOp function) {
+    return !isKernel(function) && orders(function);
+  });
+  for (LLVM::LLVMFuncOp function : functions) {
+    if (!isKernel(function) || !(calleesDo || orders(function)))
+      continue;
+    b.setOp(&function.getBody().front().front());
+    b.call("varlen_sim_order_global", {});
+  }
+}
+
 /// No kernel may call an undefined function.
 LogicalResult ModuleConverter::checkCalls() {
   llvm::DenseSet<StringAttr> undefined;
@@ -357,6 +375,7 @@ LogicalResult ModuleConverter::run() {
   renameSymbols();
   if (failed(placeSharedMemory()))
     return failure();
+  markGlobalOrder();
   bool isLowered = true;
   for (LLVM::LLVMFuncOp function : functions)
     isLowered &= succeeded(lowerFunction(function, b));

@@ -127,6 +127,10 @@ std::optional<MmaKind> getMmaKind(NVVM::MmaOp op);
 /// Whether the tiles are those that varlen_sim_ldmatrix has.
 bool hasMatrixShape(NVVM::LdMatrixOp op);
 
+/// Whether accesses of several CTAs to global memory are ordered by what is in
+/// the function: fences, or loads and stores that acquire and release.
+bool hasGlobalOrder(LLVM::LLVMFuncOp function);
+
 // Synchronisation: barriers, mbarriers, fences, clusters, control.
 Lowered lowerSync(CallBuilder &b);
 // Warp collectives: shuffles, votes, matrices.
