@@ -71,7 +71,7 @@ static void acquireKnowledge(Thread &thread, const SharedKnowledge &knowledge) {
   Acquisition own = {thread.clock.self, thread.clock.own, knowledge};
   for (Acquisition &last : all)
     if (last.component == own.component && last.tick == own.tick) {
-      // Whoever knows of the one knows of the other.
+      // A thread knows of both or of neither.
       auto both = std::make_shared<Knowledge>(*last.knowledge);
       joinInto(*both, *knowledge);
       last.knowledge = both;
