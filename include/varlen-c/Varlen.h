@@ -445,6 +445,11 @@ VARLEN_API VarlenStatus varlenLauncherLaunch(VarlenLauncher launcher,
                                              size_t numTensors, void *workspace,
                                              size_t bytes, void *stream);
 
+/* Whether kernels of the process may start while those before them in their
+   stream still run, for which they wait on the device: false at first. A graph
+   keeps what was so when it was captured. docs/gpu-runtime.md has the rest. */
+VARLEN_API void varlenOverlapLaunches(bool overlap);
+
 /* Waits for the stream. VARLEN_BAD_DATA if the kernels of the last launch with
    this workspace have found cu_seqlens, or extents, that do not agree. */
 VARLEN_API VarlenStatus varlenLauncherCheck(const void *workspace,

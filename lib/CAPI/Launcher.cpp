@@ -166,6 +166,10 @@ VarlenStatus varlenLauncherLoad(VarlenLauncher launcher, void *stream) {
                                          : failWithRuntime(VARLEN_DEVICE_ERROR);
 }
 
+void varlenOverlapLaunches(bool overlap) {
+  varlen_gpu_overlap_launches(overlap);
+}
+
 void varlenLauncherDestroy(VarlenLauncher launcher) {
   std::unique_ptr<Launcher> owner(unwrap(launcher));
   if (!owner)

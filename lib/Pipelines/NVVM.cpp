@@ -121,6 +121,9 @@ void varlen::buildVarlenKernelsToNVVM(OpPassManager &manager,
   nvvm.useBarePtrCallConv = options.barePointers;
   kernels.addPass(createConvertGpuOpsToNVVMOps(nvvm));
   kernels.addPass(createReconcileUnrealizedCastsPass());
+  if (const GPUTarget *gpu = lookupGPUTarget(options.chip);
+      gpu && gpu->hasGridControl)
+    kernels.addPass(createVarlenWaitForGrids());
   VarlenAttachTargetOptions target;
   target.chip = options.chip;
   target.ptx = options.ptx;

@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # What tools read in place of the table below.
     from . import bench, context_parallel, dtypes, kv_cache, random, reference, safetensors, scores, text, tolerance, tools
     from ._append import append
     from ._attention import attn, attn_grad, attn_jvp, attn_jvp_grad
-    from ._library import CompileError, get_num_threads, set_num_threads
+    from ._library import CompileError, get_num_threads, overlap_launches, set_num_threads
     from ._program import compile
     from .dtypes import bfloat16
     from .tools import Error, call, find_tool, run
@@ -27,6 +27,7 @@ _HOMES = {
     "compile": "_program",
     "CompileError": "_library",
     "get_num_threads": "_library",
+    "overlap_launches": "_library",
     "set_num_threads": "_library",
     "Error": "tools",
     "bfloat16": "dtypes",

@@ -245,6 +245,7 @@ _SIGNATURES = {
     "varlenPlanDestroy": (None, _pointer),
     "varlenPlanWithMask": (_status, _pointer, ctypes.c_char_p, _pointer),
     "varlenPlanGetChunks": (_pointer, _pointer, ctypes.c_int64, _pointer),
+    "varlenOverlapLaunches": (None, ctypes.c_bool),
     "varlenSetNumThreads": (None, ctypes.c_int64),
     "varlenGetNumThreads": (ctypes.c_int64,),
 }  # fmt: skip
@@ -336,6 +337,12 @@ def set_num_threads(threads):
 def get_num_threads():
     """Threads of a call that does not say how many."""
     return library().varlenGetNumThreads()
+
+
+def overlap_launches(overlap):
+    """Whether kernels on a GPU may start while those before them in their stream still run,
+    in the whole process: False at first."""
+    library().varlenOverlapLaunches(bool(overlap))
 
 
 # ===----------------------------------------------------------------------===#

@@ -393,6 +393,36 @@ static void testErrors(const Kernels &kernels) {
   EXPECT_NO_ERROR();
 }
 
+/// Kernels start beside those before them if they wait for these, and the host
+/// wants it.
+static void testOverlap() {
+  static bool overlapped;
+  fake->setKernel("overlap", [](const FakeCudaLaunch *launch) {
+    overlapped = launch->mayOverlap;
+  });
+  int32_t *memory = makeRows();
+  for (bool waits : {false, true}) {
+    std::string ptx = ".version 7.0\n.target sm_80\n.address_size 64\n";
+    if (waits)
+      ptx +=
+          ".visible .global .align 1 .b8 " VARLEN_GPU_WAITS_FOR_GRIDS " = 1;\n";
+    ptx += ".visible .entry overlap(.param .u64 memory) { ret; }";
+    void *module = mgpuModuleLoadJIT(ptx.data(), 2);
+    for (bool wanted : {false, true, false}) {
+      varlen_gpu_overlap_launches(wanted);
+      void *parameters[] = {&memory};
+      mgpuLaunchKernel(mgpuModuleGetFunction(module, "overlap"), 1, 1, 1, 32, 1,
+                       1, 0, nullptr, parameters, nullptr, 1);
+      varlen_gpu_synchronize();
+      EXPECT(overlapped == (waits && wanted), "waits %d, wanted %d", waits,
+             wanted);
+    }
+    mgpuModuleUnload(module);
+  }
+  varlen_gpu_free(memory);
+  EXPECT_NO_ERROR();
+}
+
 static void testTensorMaps() {
   int32_t *memory = makeRows();
   uint64_t extents[] = {32, 16}, strides[] = {128};
@@ -474,6 +504,8 @@ int main() {
     bool hasTensorMaps = fake || varlen_gpu_capability() >= 90;
     if (hasTensorMaps)
       testTensorMaps();
+    if (fake)
+      testOverlap();
     HOST(cuCtxSetCurrent(nullptr));
     HOST(cuDevicePrimaryCtxRelease_v2(0));
     // Two tensor maps that cannot be.

@@ -50,7 +50,7 @@ static void store(void **arguments) {
 }
 
 static const varlen_sim_kernel_info kernels[] = {
-    {"store", store, 0, {32, 1, 1}, 0, {0, 0, 0}, 0}};
+    {"store", store, 0, {32, 1, 1}, 0, {0, 0, 0}, 0, 0}};
 static const varlen_gpu_executor_image image = {
     "test.1", "file.mlir:3:5 (llvm.store)\0", 1, kernels, 1, nullptr, 0};
 

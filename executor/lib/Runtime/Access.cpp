@@ -262,6 +262,11 @@ static inline void *accessShared(void *p, uint32_t size, uint32_t site) {
 bool varlen::executor::checkGlobal(const void *p, uint64_t size,
                                    const char *verb, uint32_t site) {
   Worker &w = *worker;
+  if (__builtin_expect(!w.current->sawGrids, 0))
+    report("grid", site,
+           "%s of global memory before griddepcontrol.wait: kernels before "
+           "this one may still write it or read it",
+           verb);
   uint64_t at = address(p);
   for (const Range &range : w.globalCache.ranges)
     if (at - range.begin < range.end - range.begin && size <= range.end - at)

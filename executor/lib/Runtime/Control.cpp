@@ -114,6 +114,11 @@ void varlen_sim_fence(uint32_t scope, uint32_t site) {
   fenceGlobal();
 }
 
+void varlen_sim_grid_wait(uint32_t site) {
+  worker->current->site = site;
+  worker->current->sawGrids = true;
+}
+
 void varlen_sim_exit(uint32_t site) {
   worker->current->site = site;
   finishThread();

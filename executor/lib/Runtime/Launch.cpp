@@ -68,6 +68,7 @@ static void initThread(Worker &w, Block &block, Warp &warp, uint32_t tid,
   thread.tid = tid;
   thread.lane = tid % 32;
   thread.site = noSite;
+  thread.sawGrids = !w.launch->kernel->waits_for_grids;
   thread.stack = resources.stacks.get(stack);
   if (!thread.stack) {
     fprintf(stderr, "varlen executor: no memory for %zu stacks\n", stack + 1);

@@ -175,6 +175,10 @@ void varlen::executor::finishThread() {
   settle();
   Worker &w = *worker;
   Thread &self = *w.current;
+  if (!self.sawGrids)
+    report("grid", self.site,
+           "a thread ends without griddepcontrol.wait: kernels behind this one "
+           "would not wait for those before it");
   threadExits(self);
   progress();
   if (w.alive == 0) {

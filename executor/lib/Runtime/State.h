@@ -95,6 +95,8 @@ struct alignas(64) Thread {
 
   uint32_t clusterPhase = 0;
   bool clusterArrived = false;
+  /// Whether what kernels before this one have written is there.
+  bool sawGrids = true;
 
   /// What relaxed loads of flags have seen, which a fence acquires, and what
   /// the last fence publishes by relaxed stores.

@@ -42,6 +42,7 @@ static const varlen_sim_symbol symbols[] = {
     SYMBOL(varlen_sim_fence),
     SYMBOL(varlen_sim_fence_mbarrier_init),
     SYMBOL(varlen_sim_fence_proxy),
+    SYMBOL(varlen_sim_grid_wait),
     SYMBOL(varlen_sim_ldmatrix),
     SYMBOL(varlen_sim_ldmatrix_batch),
     SYMBOL(varlen_sim_lg2),

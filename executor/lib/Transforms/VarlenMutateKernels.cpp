@@ -53,6 +53,8 @@ struct Mutant {
 
 /// Orders threads or asynchronous work.
 static bool isSynchronising(Operation *op) {
+  if (auto control = dyn_cast<NVVM::GriddepcontrolOp>(op))
+    return control.getKind() == NVVM::GridDepActionKind::wait;
   return isa<NVVM::Barrier0Op, NVVM::BarrierOp, NVVM::BarrierArriveOp,
              NVVM::SyncWarpOp, NVVM::CpAsyncCommitGroupOp,
              NVVM::CpAsyncWaitGroupOp, NVVM::CpAsyncMBarrierArriveOp,

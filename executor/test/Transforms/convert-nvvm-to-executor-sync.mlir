@@ -88,10 +88,12 @@ gpu.module @m {
     nvvm.setmaxregister increase 232
     // CHECK: llvm.call @varlen_sim_nanosleep(%[[N]], %{{.*}})
     nvvm.nanosleep %n
-    // Hints leave nothing behind.
+    // CHECK: llvm.call @varlen_sim_grid_wait(%{{.*}})
+    nvvm.griddepcontrol wait
+    // Kernels behind this one run when it has ended.
     // CHECK-NEXT: llvm.mlir.constant
     // CHECK-NEXT: llvm.call @varlen_sim_trap(
-    nvvm.griddepcontrol wait
+    nvvm.griddepcontrol launch_dependents
     llvm.intr.trap
     llvm.unreachable
   }

@@ -73,6 +73,8 @@ module attributes {gpu.container_module} {
   // CHECK: insertvalue %[[CLUSTER]], %{{.*}}[0, 5, 0]
   // CHECK: %[[REGISTERS:.*]] = llvm.mlir.constant(168 : i32)
   // CHECK: insertvalue %[[REGISTERS]], %{{.*}}[0, 6]
+  // CHECK: %[[WAITS:.*]] = llvm.mlir.constant(0 : i32)
+  // CHECK: insertvalue %[[WAITS]], %{{.*}}[0, 7]
 
   // CHECK-LABEL: @varlen_sim.m.{{[0-9a-f]+}}.blocks
   // CHECK: llvm.mlir.addressof @varlen_sim.m.table
@@ -111,4 +113,23 @@ module attributes {gpu.container_module} {
   // CHECK-LABEL: @varlen_sim.m.{{[0-9a-f]+}}.kernels
   // CHECK: llvm.mlir.constant(4160 : i32)
   // CHECK: llvm.mlir.constant(80 : i32)
+}
+
+// -----
+
+// The constant says that each kernel waits for those before it.
+
+module attributes {gpu.container_module} {
+  gpu.module @m {
+    llvm.mlir.global external constant @varlen_waits_for_grids(1 : i8) {addr_space = 1 : i32} : i8
+    llvm.func @a() attributes {nvvm.kernel} {
+      nvvm.griddepcontrol wait
+      llvm.return
+    }
+  }
+  // CHECK-NOT: varlen_waits_for_grids
+  // CHECK-LABEL: @varlen_sim.m.{{[0-9a-f]+}}.kernels
+  // CHECK: %[[WAITS:.*]] = llvm.mlir.constant(1 : i32)
+  // CHECK: insertvalue %[[WAITS]], %{{.*}}[0, 7]
+  // CHECK-NOT: varlen_waits_for_grids
 }

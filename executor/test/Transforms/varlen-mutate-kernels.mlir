@@ -1,8 +1,8 @@
 // RUN: varlen-opt %s --varlen-mutate-kernels -o /dev/null 2>&1 | FileCheck %s --check-prefix=LIST
 // RUN: varlen-opt %s --varlen-mutate-kernels=mutant=0 | FileCheck %s --check-prefixes=CHECK,DELETE
 // RUN: varlen-opt %s --varlen-mutate-kernels=mutant=2 | FileCheck %s --check-prefixes=CHECK,WEAKEN
-// RUN: varlen-opt %s --varlen-mutate-kernels=mutant=6 | FileCheck %s --check-prefixes=CHECK,POSITION
-// RUN: varlen-opt %s --varlen-mutate-kernels=mutant=7 | FileCheck %s --check-prefixes=CHECK,OPERAND
+// RUN: varlen-opt %s --varlen-mutate-kernels=mutant=7 | FileCheck %s --check-prefixes=CHECK,POSITION
+// RUN: varlen-opt %s --varlen-mutate-kernels=mutant=8 | FileCheck %s --check-prefixes=CHECK,OPERAND
 // RUN: varlen-opt %s --varlen-mutate-kernels=mutant=4 | FileCheck %s --check-prefix=ACQUIRE
 // RUN: varlen-opt %s --varlen-mutate-kernels=mutant=5 | FileCheck %s --check-prefix=RELEASE
 
@@ -24,10 +24,10 @@ gpu.module @m {
     nvvm.cp.async.wait.group 0
     // LIST: remark: mutant 3: delete nvvm.barrier0 1 of k
     nvvm.barrier0
-    // LIST-DAG: remark: mutant 6: index 0 = 4 {{[+-]}} {{[0-9]+}} in llvm.getelementptr 1 of k
+    // LIST-DAG: remark: mutant 7: index 0 = 4 {{[+-]}} {{[0-9]+}} in llvm.getelementptr 1 of k
     %q = llvm.getelementptr %p[4] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i32
     %c = llvm.mlir.constant(100 : i32) : i32
-    // LIST-DAG: remark: mutant 7: operand 1 = 100 {{[+-]}} {{[0-9]+}} in llvm.mul 1 of k
+    // LIST-DAG: remark: mutant 8: operand 1 = 100 {{[+-]}} {{[0-9]+}} in llvm.mul 1 of k
     %y = llvm.mul %x, %c : i32
     llvm.store %y, %q : i32, !llvm.ptr<3>
     llvm.return
@@ -44,6 +44,11 @@ gpu.module @m {
     %x = llvm.load %p atomic syncscope("device") acquire {alignment = 4 : i64} : !llvm.ptr<1> -> i32
     // LIST-DAG: remark: mutant 5: no order in llvm.store 1 of flags
     llvm.store %x, %p atomic syncscope("device") release {alignment = 4 : i64} : i32, !llvm.ptr<1>
+    // LIST-DAG: remark: mutant 6: delete nvvm.griddepcontrol 1 of flags
+    nvvm.griddepcontrol wait
+    // A kernel behind that starts later is no fault.
+    // LIST-NOT: delete nvvm.griddepcontrol 2
+    nvvm.griddepcontrol launch_dependents
     // One for the host.
     llvm.store %x, %p atomic release {alignment = 4 : i64} : i32, !llvm.ptr<1>
     llvm.return

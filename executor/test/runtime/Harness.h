@@ -28,6 +28,7 @@ struct Shape {
   uint32_t cluster = 1;
   uint32_t shared = 4096;
   uint32_t registers = 0;
+  bool waitsForGrids = false;
 };
 
 struct Outcome {
@@ -83,6 +84,7 @@ struct Launcher {
     info.entry = runBody;
     info.static_shared_bytes = shape.shared;
     info.registers = shape.registers;
+    info.waits_for_grids = shape.waitsForGrids;
     kernel = varlen_sim_module_add_kernel(module, &info);
   }
   ~Launcher() { varlen_sim_module_destroy(module); }

@@ -395,6 +395,53 @@ static void testOrder() {
 }
 
 //===----------------------------------------------------------------------===//
+// Kernels that start beside those before them
+//===----------------------------------------------------------------------===//
+
+static void testGridWait() {
+  auto *memory = static_cast<uint32_t *>(varlen_sim_malloc(32 * 4));
+  Shape beside = oneWarp;
+  beside.waitsForGrids = true;
+  auto store = [&] {
+    varlen_sim_store_global(memory + tid(), 4, AT);
+    memory[tid()] = tid();
+  };
+  auto wait = [] { varlen_sim_grid_wait(AT); };
+  expectClean("waits", beside, [&] {
+    ::store<uint32_t>(tid() * 4, 0, AT);
+    wait();
+    store();
+  });
+  // Each thread for itself.
+  expectReport("one does not", "store of global memory before griddepcontrol",
+               beside, [&] {
+                 if (tid() != 7)
+                   wait();
+                 store();
+                 wait();
+               });
+  expectReport("load", "load of global memory before griddepcontrol", beside,
+               [&] {
+                 varlen_sim_load_global(memory, 4, AT);
+                 wait();
+               });
+  expectReport("atomic", "atomic access of global memory before", beside, [&] {
+    varlen_sim_atomic(memory, VARLEN_SIM_ADD, VARLEN_SIM_I32, 1,
+                      VARLEN_SIM_RELAXED, AT);
+    wait();
+  });
+  expectReport("copy", "cp.async of global memory before", beside, [&] {
+    varlen_sim_cp_async(smem(tid() * 4), memory + tid(), 4, 4, AT);
+    wait();
+    varlen_sim_cp_async_wait_all(AT);
+  });
+  expectReport("end", "ends without griddepcontrol.wait", beside, [] {});
+  // A kernel whose module does not say so starts behind all others.
+  expectClean("plain", oneWarp, store);
+  varlen_sim_free(memory);
+}
+
+//===----------------------------------------------------------------------===//
 // Host threads, replay
 //===----------------------------------------------------------------------===//
 
@@ -603,6 +650,7 @@ int main() {
   testAtomics();
   testChain();
   testOrder();
+  testGridWait();
   testHostThreads();
   testHostThreadsRefused();
   testOrderOfCTAs();

@@ -171,6 +171,15 @@ int32_t varlen_gpu_prepare(void);
    captured there must not run again. */
 void varlen_gpu_release(void);
 
+/* Whether kernels of the process may start while those before them in their
+   stream still run, which hides what a launch costs (CUDA's programmatic
+   dependent launches): 1 or 0, which it is at first. They are kernels of
+   modules that have a constant of this name, which says that each kernel waits
+   for those before it (griddepcontrol.wait) before it accesses memory; and the
+   driver is one of CUDA 12.3 or later, whose graphs know such launches. */
+#define VARLEN_GPU_WAITS_FOR_GRIDS "varlen_waits_for_grids"
+void varlen_gpu_overlap_launches(int32_t overlap);
+
 /*===----------------------------------------------------------------------===*\
 |* Memory
 \*===----------------------------------------------------------------------===*/

@@ -38,6 +38,9 @@ struct GPUTarget {
   /// Whether it has setmaxnreg, by which a warpgroup gives registers to another
   /// one (PTX ISA).
   bool hasSetMaxRegister = false;
+  /// Whether it has griddepcontrol, by which a kernel that runs beside those
+  /// before it waits for them (PTX ISA).
+  bool hasGridControl = false;
 };
 
 /// The 32-bit registers of a multiprocessor of any of them.

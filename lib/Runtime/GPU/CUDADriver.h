@@ -58,6 +58,7 @@ enum : int {
   MemLocationTypeDevice = 1,
   PoolReleaseThreshold = 4,
   LaunchClusterDimension = 4,
+  LaunchProgrammaticStreamSerialization = 6,
   CaptureModeRelaxed = 2,
   CaptureStatusNone = 0
 };
@@ -76,6 +77,7 @@ struct LaunchAttribute {
   union {
     char bytes[64];
     uint32_t cluster[3];
+    int isAllowed;
   } value;
 };
 
@@ -109,6 +111,7 @@ struct Driver {
   F(cuModuleLoadDataEx, (Module *, const void *, unsigned, int *, void **))    \
   F(cuModuleUnload, (Module))                                                  \
   F(cuModuleGetFunction, (Function *, Module, const char *))                   \
+  F(cuModuleGetGlobal_v2, (Address *, size_t *, Module, const char *))         \
   F(cuFuncGetAttribute, (int *, int, Function))                                \
   F(cuFuncSetAttribute, (Function, int, int))                                  \
   F(cuLaunchKernelEx, (const LaunchConfig *, Function, void **, void **))      \

@@ -11,7 +11,9 @@
 #include "../Error.h"
 #include "CUDAContext.h"
 #include "Lock.h"
+#include "varlen/Runtime/GPU.h"
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -26,6 +28,7 @@ struct LoadedKernel {
   LoadedKernel *next;
   ContextRecord *context;
   Function function;
+  bool mayOverlap;
   uint32_t staticShared;  // bytes that its code declares
   uint32_t allowedShared; // dynamic bytes that it may have; by `sharedMutex`
 };
@@ -33,6 +36,7 @@ struct LoadedKernel {
 struct LoadedModule {
   ContextRecord *context;
   Module module;
+  bool mayOverlap;       // its kernels with those before them
   pthread_mutex_t mutex; // of the list
   LoadedKernel *kernels;
 };
@@ -99,6 +103,24 @@ static void explainLoad(const Scope &scope, Result result, const void *data,
   scope.check(result, what);
 }
 
+/// Finds out whether kernels of the module may start while those before them
+/// run: they wait for these, and graphs of the driver know such launches.
+static bool readOverlap(const Scope &scope, Module module, bool &mayOverlap) {
+  Address address = 0;
+  size_t bytes = 0;
+  int version = 0;
+  Result result = scope.driver().cuModuleGetGlobal_v2(
+      &address, &bytes, module, VARLEN_GPU_WAITS_FOR_GRIDS);
+  if (result == ErrorNotFound)
+    return true;
+  if (!scope.check(result, "asking what kernels wait for") ||
+      !scope.check(scope.driver().cuDriverGetVersion(&version),
+                   "asking for the driver's version"))
+    return false;
+  mayOverlap = version >= 12030;
+  return true;
+}
+
 void *cuda::loadModule(const void *data, size_t size, void *stream) {
   Scope scope(stream);
   if (!scope)
@@ -116,6 +138,11 @@ void *cuda::loadModule(const void *data, size_t size, void *stream) {
     explainLoad(scope, result, data, size, log);
     return nullptr;
   }
+  bool mayOverlap = false;
+  if (!readOverlap(scope, module, mayOverlap)) {
+    scope.driver().cuModuleUnload(module);
+    return nullptr;
+  }
   auto *loaded = static_cast<LoadedModule *>(calloc(1, sizeof(LoadedModule)));
   if (!loaded) {
     setError("no memory for a GPU module");
@@ -124,6 +151,7 @@ void *cuda::loadModule(const void *data, size_t size, void *stream) {
   }
   loaded->context = &scope.context();
   loaded->module = module;
+  loaded->mayOverlap = mayOverlap;
   pthread_mutex_init(&loaded->mutex, nullptr);
   return loaded;
 }
@@ -168,6 +196,7 @@ static LoadedKernel *makeKernel(const Scope &scope, LoadedModule &module,
   }
   kernel->context = module.context;
   kernel->function = function;
+  kernel->mayOverlap = module.mayOverlap;
   kernel->staticShared = static_cast<uint32_t>(declared);
   kernel->allowedShared = static_cast<uint32_t>(allowed);
   Lock lock(module.mutex);
@@ -239,6 +268,12 @@ int32_t cuda::findKernels(void *opaque, varlen_gpu_kernel_visitor visit,
 // Launches
 //===----------------------------------------------------------------------===//
 
+static std::atomic<bool> launchesOverlap{false};
+
+void varlen_gpu_overlap_launches(int32_t overlap) {
+  launchesOverlap.store(overlap != 0, std::memory_order_relaxed);
+}
+
 static pthread_mutex_t sharedMutex = PTHREAD_MUTEX_INITIALIZER;
 
 /// Lets the kernel have this much dynamic shared memory.
@@ -273,19 +308,25 @@ int32_t cuda::launchKernel(void *function, const varlen_gpu_launch *what,
   auto &kernel = *static_cast<LoadedKernel *>(function);
   if (!scope || !allowShared(scope, kernel, what->shared_bytes))
     return 1;
+  LaunchAttribute attributes[2] = {};
   LaunchConfig config = {};
-  LaunchAttribute cluster = {};
+  config.attributes = attributes;
   for (int d = 0; d < 3; ++d) {
     config.grid[d] = what->grid[d];
     config.block[d] = what->block[d];
-    cluster.value.cluster[d] = what->cluster[d];
   }
   config.sharedBytes = what->shared_bytes;
   config.stream = static_cast<Stream>(stream);
   if (what->cluster[0] * what->cluster[1] * what->cluster[2] > 1) {
+    LaunchAttribute &cluster = attributes[config.numAttributes++];
     cluster.id = LaunchClusterDimension;
-    config.attributes = &cluster;
-    config.numAttributes = 1;
+    for (int d = 0; d < 3; ++d)
+      cluster.value.cluster[d] = what->cluster[d];
+  }
+  if (kernel.mayOverlap && launchesOverlap.load(std::memory_order_relaxed)) {
+    LaunchAttribute &serialization = attributes[config.numAttributes++];
+    serialization.id = LaunchProgrammaticStreamSerialization;
+    serialization.value.isAllowed = 1;
   }
   Result result = scope.driver().cuLaunchKernelEx(&config, kernel.function,
                                                   parameters, nullptr);

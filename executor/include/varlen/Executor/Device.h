@@ -216,6 +216,9 @@ void varlen_sim_mma_batch(const void *operands, void *results,
                           const int32_t *chain, uint32_t count, uint32_t type,
                           uint32_t k, uint32_t accumulator, uint32_t site);
 
+/// nvvm.griddepcontrol wait.
+void varlen_sim_grid_wait(uint32_t site);
+
 /// nvvm.setmaxregister: increase is 0 or 1.
 void varlen_sim_setmaxnreg(uint32_t count, uint32_t increase, uint32_t site);
 

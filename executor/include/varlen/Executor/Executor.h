@@ -105,6 +105,10 @@ typedef struct varlen_sim_kernel_info {
   /// Registers per thread at launch (nvvm.maxnreg), 0 if unknown: setmaxnreg is
   /// then checked against what fits into 64 Ki registers.
   uint32_t registers;
+  /// 1: it may run beside the kernels before it (a programmatic launch), whose
+  /// results are there behind nvvm.griddepcontrol wait. A thread that accesses
+  /// global memory before it has waited, or ends without, is reported.
+  uint32_t waits_for_grids;
 } varlen_sim_kernel_info;
 
 /// `sites[i]` describes site i: "file:line:col (op)". The strings are copied.

@@ -170,6 +170,7 @@ static_assert(offsetof(varlen_sim_kernel_info, name) == 0 &&
               offsetof(varlen_sim_kernel_info, max_threads) == 32 &&
               offsetof(varlen_sim_kernel_info, required_cluster) == 36 &&
               offsetof(varlen_sim_kernel_info, registers) == 48 &&
+              offsetof(varlen_sim_kernel_info, waits_for_grids) == 52 &&
               sizeof(varlen_sim_kernel_info) == 56);
 static_assert(offsetof(varlen_gpu_executor_block, memory) == 0 &&
               offsetof(varlen_gpu_executor_block, bytes) == 8 &&
@@ -190,7 +191,7 @@ static LLVM::GlobalOp addKernels(ImplicitLocOpBuilder &b, const Twine &prefix,
   Type i32 = b.getI32Type();
   Type triple = LLVM::LLVMArrayType::get(i32, 3);
   auto infoType = LLVM::LLVMStructType::getLiteral(
-      b.getContext(), {pointer, pointer, i32, triple, i32, triple, i32});
+      b.getContext(), {pointer, pointer, i32, triple, i32, triple, i32, i32});
   SmallVector<LLVM::GlobalOp> names;
   for (const HostKernel &kernel : kernels)
     names.push_back(
@@ -210,6 +211,7 @@ static LLVM::GlobalOp addKernels(ImplicitLocOpBuilder &b, const Twine &prefix,
     table.setInteger({index, 4}, 32, kernel.maxThreads);
     setTriple(5, kernel.requiredCluster);
     table.setInteger({index, 6}, 32, kernel.registers);
+    table.setInteger({index, 7}, 32, kernel.waitsForGrids);
   }
   return table.finish();
 }

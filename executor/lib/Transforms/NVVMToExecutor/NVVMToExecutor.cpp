@@ -10,6 +10,7 @@
 
 #include "varlen/Executor/Executor.h"
 #include "varlen/Executor/Passes.h"
+#include "varlen/Runtime/GPU.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
@@ -212,19 +213,28 @@ private:
 } // namespace
 
 LogicalResult ModuleConverter::collect() {
+  LLVM::GlobalOp waits;
   for (Operation &op : *kernelModule.getBody()) {
     if (auto function = dyn_cast<LLVM::LLVMFuncOp>(op)) {
       functions.push_back(function);
       if (isKernel(function))
         kernels.push_back(describe(function));
     } else if (auto global = dyn_cast<LLVM::GlobalOp>(op)) {
-      globals.push_back(global);
+      if (global.getSymName() == VARLEN_GPU_WAITS_FOR_GRIDS)
+        waits = global;
+      else
+        globals.push_back(global);
     } else {
       return op.emitOpError(
           "is not of the llvm dialect: expected functions and globals of it "
           "in a gpu.module for the executor");
     }
   }
+  if (!waits)
+    return success();
+  for (HostKernel &kernel : kernels)
+    kernel.waitsForGrids = true;
+  waits.erase();
   return success();
 }
 

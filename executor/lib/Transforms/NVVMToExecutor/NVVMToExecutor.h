@@ -165,6 +165,8 @@ struct HostKernel {
   /// Zeros: any.
   std::array<int32_t, 3> requiredBlock = {}, requiredCluster = {};
   int32_t maxThreads = 0, registers = 0;
+  /// Whether its module says so (Runtime/GPU.h).
+  bool waitsForGrids = false;
 };
 
 /// Where the globals in shared memory lie; sets the kernels' sharedBytes.

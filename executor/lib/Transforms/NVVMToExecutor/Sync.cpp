@@ -229,8 +229,14 @@ Lowered executor::lowerSync(CallBuilder &b) {
       .Case([&](NVVM::Exit) { return b.replaceWithCall("varlen_sim_exit"); })
       .Case<LLVM::Trap, LLVM::UBSanTrap, NVVM::Breakpoint>(
           [&](auto) { return b.replaceWithCall("varlen_sim_trap"); })
-      // Hints: the executor has neither a cache nor a second grid.
-      .Case<NVVM::PMEventOp, NVVM::GriddepcontrolOp, NVVM::PrefetchOp,
-            NVVM::CpAsyncBulkPrefetchOp>([&](auto) { return b.eraseOp(); })
+      // Kernels behind this one run when it has ended.
+      .Case([&](NVVM::GriddepcontrolOp control) {
+        if (control.getKind() == NVVM::GridDepActionKind::wait)
+          return b.replaceWithCall("varlen_sim_grid_wait");
+        return b.eraseOp();
+      })
+      // Hints: the executor has no cache.
+      .Case<NVVM::PMEventOp, NVVM::PrefetchOp, NVVM::CpAsyncBulkPrefetchOp>(
+          [&](auto) { return b.eraseOp(); })
       .Default([](Operation *) { return Lowered::No; });
 }

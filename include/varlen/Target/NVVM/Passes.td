@@ -42,6 +42,37 @@ def VarlenAttachTarget : Pass<"varlen-attach-target", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::NVVM::NVVMDialect"];
 }
 
+def VarlenWaitForGrids : Pass<"varlen-wait-for-grids", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Let kernels start while those before them still run";
+  let description = [{
+    Each kernel begins by waiting for the kernels before it in its stream (`nvvm.griddepcontrol
+    wait`), and then lets those behind it start. A constant of the module,
+    `varlen_waits_for_grids`, says so to programs that launch them (varlen/Runtime/GPU.h): such a
+    launch may be a programmatic dependent one, whose CTAs are on their way while the kernel before
+    runs. Any other launch finds nothing to wait for.
+
+    Kernels behind may start only when this one has waited: then all before it are done,
+    and what may run beside them is this kernel alone.
+
+    *Requires*: kernels of the llvm dialect; a chip that has `griddepcontrol`.
+    *Guarantees*: the above. *Numerics*: none.
+
+    ```mlir
+    llvm.func @kernel(%p: !llvm.ptr<1>) attributes {nvvm.kernel} {
+      %x = llvm.load %p : !llvm.ptr<1> -> f32
+    ```
+    becomes
+    ```mlir
+    llvm.mlir.global external constant @varlen_waits_for_grids(1 : i8) {addr_space = 1 : i32} : i8
+    llvm.func @kernel(%p: !llvm.ptr<1>) attributes {nvvm.kernel} {
+      nvvm.griddepcontrol wait
+      nvvm.griddepcontrol launch_dependents
+      %x = llvm.load %p : !llvm.ptr<1> -> f32
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"];
+}
+
 def VarlenAssemble : Pass<"varlen-assemble", "::mlir::ModuleOp"> {
   let summary = "PTX to machine code, with ptxas's notes read";
   let description = [{

@@ -43,6 +43,8 @@ typedef struct FakeCudaLaunch {
   void **parameters;
   unsigned grid[3], block[3], sharedBytes;
   bool (*access)(const void *memory, size_t bytes);
+  /* Whether it may start while those before it run. */
+  bool mayOverlap;
 } FakeCudaLaunch;
 typedef void (*FakeCudaKernel)(const FakeCudaLaunch *launch);
 

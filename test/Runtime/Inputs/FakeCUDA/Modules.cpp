@@ -41,8 +41,19 @@ static size_t getParameterBytes(const std::string &text) {
              : element * strtoull(text.c_str() + bracket + 1, nullptr, 10);
 }
 
+/// Enters the variables of PTX that have a number as their value.
+static void parseGlobals(Module &module, const std::string &text) {
+  static const std::string word = ".visible .global ";
+  for (size_t at = text.find(word); at != std::string::npos;
+       at = text.find(word, at + 1)) {
+    std::string before = text.substr(at, text.find(" = ", at) - at);
+    module.globals.insert(before.substr(before.rfind(' ') + 1));
+  }
+}
+
 /// Enters the kernels of PTX.
 static void parse(Module &module, const std::string &text) {
+  parseGlobals(module, text);
   static const std::string word = ".entry ";
   for (size_t at = text.find(word); at != std::string::npos;
        at = text.find(word, at + 1)) {
@@ -159,6 +170,21 @@ Result cuModuleGetFunction(Function **result, Module *handle,
   return Success;
 }
 
+/// Of PTX, a variable that it declares; its address means nothing.
+Result cuModuleGetGlobal_v2(uintptr_t *address, size_t *bytes, Module *handle,
+                            const char *name) {
+  ENTRY(cuModuleGetGlobal_v2);
+  Result error = Success;
+  Module *module = findModule(call, handle, error);
+  if (!module)
+    return error;
+  if (!module->globals.count(name))
+    return NotFound;
+  *address = 0;
+  *bytes = 1;
+  return Success;
+}
+
 Result cuModuleGetFunctionCount(unsigned *count, Module *handle) {
   ENTRY(cuModuleGetFunctionCount);
   Result error = Success;
@@ -236,11 +262,29 @@ Result cuFuncSetAttribute(Function *handle, int attribute, int value) {
   return Success;
 }
 
+struct LaunchAttribute {
+  int id, pad;
+  union {
+    char bytes[64];
+    int value;
+  };
+};
+
 struct LaunchConfig {
   unsigned grid[3], block[3], sharedBytes;
-  void *stream, *attributes;
+  void *stream;
+  const LaunchAttribute *attributes;
   unsigned numAttributes;
 };
+
+/// Whether the launch has
+/// CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION.
+static bool mayOverlap(const LaunchConfig &config) {
+  for (unsigned i = 0; i < config.numAttributes; ++i)
+    if (config.attributes[i].id == 6)
+      return config.attributes[i].value != 0;
+  return false;
+}
 
 /// Why the device cannot launch this; null if it can.
 static const char *findFault(const LaunchConfig &config,
@@ -280,7 +324,9 @@ static Work makeLaunch(const LaunchConfig &config, const Function &function,
   }
   std::string name = function.name;
   const Function *handle = &function;
-  auto run = [config, name, values, handle](Context &context) {
+  // The launch's attributes are gone when it runs.
+  bool overlaps = mayOverlap(config);
+  auto run = [config, name, values, handle, overlaps](Context &context) {
     // Its module may have been unloaded since.
     if (!findFunction(handle)) {
       context.error = IllegalAddress;
@@ -293,8 +339,8 @@ static Work makeLaunch(const LaunchConfig &config, const Function &function,
     std::vector<void *> pointers;
     for (std::vector<char> &value : *values)
       pointers.push_back(value.data());
-    FakeCudaLaunch launch = {name.c_str(), pointers.data(),    {},
-                             {},           config.sharedBytes, access};
+    FakeCudaLaunch launch = {name.c_str(),       pointers.data(), {},      {},
+                             config.sharedBytes, access,          overlaps};
     memcpy(launch.grid, config.grid, sizeof launch.grid);
     memcpy(launch.block, config.block, sizeof launch.block);
     running = &context;

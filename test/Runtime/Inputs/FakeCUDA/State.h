@@ -133,8 +133,9 @@ struct Function {
 struct Module {
   Context *context;
   bool isAlive = true;
-  bool isText;              // its functions are known
-  void *executed = nullptr; // by the executor
+  bool isText;                   // its functions are known
+  void *executed = nullptr;      // by the executor
+  std::set<std::string> globals; // that PTX declares
   std::map<std::string, std::unique_ptr<Function>> functions;
 };
 
