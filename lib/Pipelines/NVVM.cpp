@@ -79,6 +79,7 @@ void varlen::buildVarlenTilesToInstructions(
   kernel.addPass(kernel::createKernelLowerContract(contract));
   kernel.addPass(kernel::createKernelLowerAccess());
   kernel.addPass(kernel::createKernelExpandMath());
+  kernel.addPass(kernel::createKernelCopyByMap());
   // It tells the launches how much shared memory their kernels take.
   kernel::KernelLowerMemoryOptions memory;
   if (gpu)

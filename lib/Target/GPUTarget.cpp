@@ -19,7 +19,7 @@ static constexpr GPUTarget table[] = {
     {"sm_87", 74, 163 * 1024},
     {"sm_89", 78, 99 * 1024},
     {"sm_90", 78, 227 * 1024, false, true, false, true},
-    {"sm_90a", 80, 227 * 1024, true, true, true, true},
+    {"sm_90a", 80, 227 * 1024, true, true, true, true, true},
     {"sm_100", 86, 227 * 1024, false, true, false, true},
     {"sm_100a", 86, 227 * 1024, false, true, true, true},
     {"sm_103", 88, 227 * 1024, false, true, false, true},

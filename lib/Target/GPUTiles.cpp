@@ -230,7 +230,10 @@ int64_t mlir::varlen::getSharedBytes(const GPUTiles &tiles,
   int64_t item = tiles.producers > 0
                      ? kernel::kSlotMBarrierBytes + kernel::kTakenBytes
                      : 0;
-  return bytes * (tile * columns + tiles.stages * block * (qk + v)) +
+  // At a multiple of its size behind the number of the item.
+  int64_t map =
+      tiles.maps > 0 ? 2 * kernel::kTensorMapBytes - kernel::kTakenBytes : 0;
+  return bytes * (tile * columns + tiles.stages * block * (qk + v)) + map +
          mbarriers + item + kernel::kTakenBytes;
 }
 

@@ -113,3 +113,51 @@ func.func @queries(%q: memref<?x4x64xbf16>, %lse: memref<4x?xf32>, %cu: memref<?
       }
   return
 }
+
+#maps = #varlen.gpu_schedule<warps = 8, block_m = 128, kv_block = 32, stages = 3, ctas = 1, producers = 4, maps = 1>
+
+// Producers make maps of what they copy, those of a CTA side by side: of tiles of queries, of blocks of keys, and of values.
+// CHECK-LABEL: @maps(
+// CHECK-SAME: %[[Q:[a-z0-9]*]]: memref<?x8x64xbf16>, %[[K:[a-z0-9]*]]: memref<?x8x64xbf16>, %[[V:[a-z0-9]*]]: memref<?x8x64xbf16>,
+func.func @maps(%q: memref<?x8x64xbf16>, %k: memref<?x8x64xbf16>, %v: memref<?x8x64xbf16>,
+                %cu: memref<?xi32>, %out: memref<?x8x64xbf16>, %lse: memref<8x?xf32>) {
+  // No more CTAs than memory has maps for.
+  // CHECK: %[[CTAS:.*]] = arith.minsi %{{.*}}, %c256 : index
+  // CHECK: %[[MEMORY:.*]] = memref.alloc() : memref<768x128xi8>
+  // CHECK: %[[SOME:.*]] = arith.maxsi %[[CTAS]], %c1
+  // CHECK: gpu.launch blocks(%[[BLOCK:[a-z0-9_]+]], {{.*}}) in (%{{.*}} = %[[SOME]],
+  // CHECK-NOT: kernel.tensor_map
+  // CHECK: } producers(4) registers(32) {
+  // CHECK-NEXT: %[[FIRST:.*]] = arith.muli %[[BLOCK]], %c3 : index
+  // CHECK-NEXT: kernel.tensor_map %[[Q]] rows(128) to %[[MEMORY]][%[[FIRST]]]
+  // CHECK-NEXT: %[[SECOND:.*]] = arith.addi %[[FIRST]], %c1 : index
+  // CHECK-NEXT: kernel.tensor_map %[[K]] rows(32) to %[[MEMORY]][%[[SECOND]]]
+  // CHECK-NEXT: %[[THIRD:.*]] = arith.addi %[[FIRST]], %c2 : index
+  // CHECK-NEXT: kernel.tensor_map %[[V]] rows(32) to %[[MEMORY]][%[[THIRD]]]
+  // CHECK-NEXT: scf.while
+  // CHECK: memref.dealloc %[[MEMORY]]
+  varlen.attn %q, %k, %v, %cu, %cu outs(%out, %lse)
+      {varlen.schedule = #maps, mask = #varlen.mask<causal>}
+      : (memref<?x8x64xbf16>, memref<?x8x64xbf16>, memref<?x8x64xbf16>, memref<?xi32>, memref<?xi32>, memref<?x8x64xbf16>, memref<8x?xf32>) -> ()
+  return
+}
+
+// One map of keys that are values, too; none of f32.
+// CHECK-LABEL: @shared_map(
+// CHECK: memref.alloc() : memref<512x128xi8>
+// CHECK-COUNT-2: kernel.tensor_map
+// CHECK-NOT: kernel.tensor_map
+// CHECK-LABEL: @no_map(
+// CHECK-NOT: x128xi8
+// CHECK-NOT: kernel.tensor_map
+func.func @shared_map(%q: memref<?x8x64xbf16>, %k: memref<?x8x64xbf16>, %cu: memref<?xi32>,
+                      %out: memref<?x8x64xbf16>, %lse: memref<8x?xf32>) {
+  varlen.attn %q, %k, %k, %cu, %cu outs(%out, %lse) {varlen.schedule = #maps}
+      : (memref<?x8x64xbf16>, memref<?x8x64xbf16>, memref<?x8x64xbf16>, memref<?xi32>, memref<?xi32>, memref<?x8x64xbf16>, memref<8x?xf32>) -> ()
+  return
+}
+func.func @no_map(%q: memref<?x8x64xf32>, %cu: memref<?xi32>, %out: memref<?x8x64xf32>, %lse: memref<8x?xf32>) {
+  varlen.attn %q, %q, %q, %cu, %cu outs(%out, %lse) {varlen.schedule = #maps}
+      : (memref<?x8x64xf32>, memref<?x8x64xf32>, memref<?x8x64xf32>, memref<?xi32>, memref<?xi32>, memref<?x8x64xf32>, memref<8x?xf32>) -> ()
+  return
+}

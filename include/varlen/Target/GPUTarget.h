@@ -41,10 +41,18 @@ struct GPUTarget {
   /// Whether it has griddepcontrol, by which a kernel that runs beside those
   /// before it waits for them (PTX ISA).
   bool hasGridControl = false;
+  /// Whether kernels copy by tensor maps that they make: there are bulk copies
+  /// and tensormap.replace (PTX ISA).
+  bool makesTensorMaps = false;
 };
 
 /// The 32-bit registers of a multiprocessor of any of them.
 inline constexpr int64_t kMultiprocessorRegisters = 1 << 16;
+
+/// The first version of PTX, times ten, whose assemblers take strides of
+/// tensormap.replace in bytes, as it says: that of CUDA 12.5, for 8.5, takes
+/// them in 16 bytes.
+inline constexpr int64_t kMinMapPTX = 86;
 
 /// The newest version of PTX, times ten, that the LLVM we use writes.
 inline constexpr int64_t kNewestPTX = 90;

@@ -270,6 +270,13 @@ private:
   static constexpr int64_t kItemStages = 1;
   /// Whether warps of their own copy.
   bool hasRoles() { return blocks && schedule.getProducers() > 0; }
+  /// The memory that tensor maps of rows in memory are of, and how many rows
+  /// their boxes have: those that producers copy by maps, if they do.
+  SmallVector<std::pair<Value, int64_t>> getMaps();
+  /// Memory for the tensor maps of all CTAs, of which there are no more than
+  /// `ctas` from then on; null if there are none.
+  Value emitMapMemory(Value &ctas);
+  void emitMaps(Value block);
   /// The items of a CTA, copied by some of its warps while others compute.
   void emitRoles(Value block, Value grid, Value count);
   void emitProducer(Value block, Value grid, Value count);
@@ -331,6 +338,8 @@ private:
   SmallVector<Value> rings;
   /// With roles, that of items: the rows that all steps read, and a number.
   Value items;
+  /// The memory of tensor maps; null if there are none.
+  Value mapMemory;
   /// With roles, where the slots of a tile begin, and those of its item.
   Value base, turn;
   DenseMap<Operation *, SmallVector<Value>> shared;

@@ -214,6 +214,7 @@ LogicalResult TileLoopConverter::emit() {
   // Entries have 32 bits, as no memory has room for the rows of more.
   int64_t warps =
       schedule.getWarps() + (hasRoles() ? schedule.getProducers() : 0);
+  mapMemory = emitMapMemory(ctas);
   emitLaunch(b, getKernelName(loop), index.max(ctas, 1),
              warps * kernel::kWarpLanes, [&](Value block, Value grid, Value) {
                if (blocks)
@@ -225,6 +226,8 @@ LogicalResult TileLoopConverter::emit() {
                (this->*emit)(narrow.cast(block), narrow.cast(grid),
                              narrow.cast(count));
              });
+  if (mapMemory)
+    memref::DeallocOp::create(b, mapMemory);
   if (parts)
     emitMergeKernel(index.mul(processors, schedule.getCtas()));
   return success();

@@ -18,8 +18,59 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
+#include "llvm/ADT/SetVector.h"
+
 using namespace mlir;
 using namespace mlir::varlen;
+
+//===----------------------------------------------------------------------===//
+// Tensor maps
+//===----------------------------------------------------------------------===//
+
+/// More than any chip has that makes tensor maps.
+static constexpr int64_t kMaxMultiprocessors = 256;
+
+SmallVector<std::pair<Value, int64_t>> TileLoopConverter::getMaps() {
+  llvm::SetVector<std::pair<Value, int64_t>> maps;
+  if (!hasRoles() || schedule.getMaps() == 0)
+    return {};
+  auto add = [&](ArrayRef<ReadOp> reads, int64_t rows) {
+    for (ReadOp read : reads) {
+      auto type = cast<MemRefType>(read.getSource().getType());
+      // Rows in pages are found one by one, and other ones converted.
+      if (type.getRank() == 3 && type.getElementTypeBitWidth() == 16)
+        maps.insert({read.getSource(), rows});
+    }
+  };
+  add(tileReads, tileRows);
+  add(blockReads, blockSize);
+  return maps.takeVector();
+}
+
+Value TileLoopConverter::emitMapMemory(Value &ctas) {
+  auto count = static_cast<int64_t>(getMaps().size());
+  if (count == 0)
+    return {};
+  // No device has to be asked for its size.
+  int64_t most = kMaxMultiprocessors * schedule.getCtas();
+  ctas = index.min(ctas, most);
+  return memref::AllocOp::create(
+      b,
+      MemRefType::get({most * count, kernel::kTensorMapBytes}, b.getI8Type()));
+}
+
+void TileLoopConverter::emitMaps(Value block) {
+  SmallVector<std::pair<Value, int64_t>> maps = getMaps();
+  for (auto [number, map] : llvm::enumerate(maps)) {
+    Value i =
+        index.add(index.mul(block, static_cast<int64_t>(maps.size())), number);
+    kernel::TensorMapOp::create(b, map.first, mapMemory, i, map.second);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Roles
+//===----------------------------------------------------------------------===//
 
 void TileLoopConverter::emitRoles(Value block, Value grid, Value count) {
   // Rings are made before anyone uses them.
@@ -33,6 +84,7 @@ void TileLoopConverter::emitRoles(Value block, Value grid, Value count) {
       b, schedule.getWarps(), schedule.getProducers(), consumer, producer);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&roles.getProducing().front());
+  emitMaps(index.cast(block));
   emitProducer(block, grid, count);
   b.setInsertionPointToStart(&roles.getConsuming().front());
   emitConsumer(count);

@@ -59,6 +59,18 @@ static void annotateLoops(LLVM::LLVMFuncOp kernel) {
   });
 }
 
+/// An operation that makes a tensor map, or null.
+static Operation *findTensorMap(ModuleOp module) {
+  LLVM::CallIntrinsicOp found;
+  module.walk([&](LLVM::CallIntrinsicOp call) {
+    if (!call.getIntrin().starts_with("llvm.nvvm.tensormap."))
+      return WalkResult::advance();
+    found = call;
+    return WalkResult::interrupt();
+  });
+  return found;
+}
+
 /// A function of libdevice that a kernel calls, or null.
 static LLVM::LLVMFuncOp findLibdeviceCall(ModuleOp module) {
   LLVM::LLVMFuncOp found;
@@ -117,6 +129,13 @@ struct VarlenAttachTarget
           << ptx.getValue();
       return signalPassFailure();
     }
+    if (ptx < kMinMapPTX)
+      if (Operation *op = findTensorMap(getOperation())) {
+        op->emitError("expected ptx of at least ")
+            << kMinMapPTX << " (10 times the version) for a kernel that makes "
+            << "tensor maps, got " << ptx.getValue();
+        return signalPassFailure();
+      }
     if (needsToolkit && failed(checkToolkit(getOperation())))
       return signalPassFailure();
     Builder b(&getContext());

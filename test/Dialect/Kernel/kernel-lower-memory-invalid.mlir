@@ -69,3 +69,14 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @map_without_roles(%x: memref<?x4x64xf16>, %maps: memref<?x128xi8>, %i: index) kernel
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    // expected-error @below {{expected a kernel with a kernel.roles}}
+    %map = kernel.tensor_map %x rows(64) to %maps[%i] : memref<?x4x64xf16>, memref<?x128xi8>
+    gpu.return
+  }
+}

@@ -627,3 +627,49 @@ func.func @number(%i: i64, %slot: memref<1xi32, #gpu.address_space<workgroup>>) 
   kernel.put %i to %slot : memref<1xi32, #gpu.address_space<workgroup>>
   return
 }
+
+// -----
+
+func.func @map_element(%x: memref<?x4x64xf32>, %maps: memref<?x128xi8>, %i: index) {
+  // expected-error @below {{expected a source of rank 3 (T x H x D) of f16 or bf16, got 'memref<?x4x64xf32>'}}
+  %map = kernel.tensor_map %x rows(64) to %maps[%i] : memref<?x4x64xf32>, memref<?x128xi8>
+  return
+}
+
+// -----
+
+func.func @map_rank(%x: memref<?x16x4x64xf16>, %maps: memref<?x128xi8>, %i: index) {
+  // expected-error @below {{expected a source of rank 3 (T x H x D) of f16 or bf16, got 'memref<?x16x4x64xf16>'}}
+  %map = kernel.tensor_map %x rows(64) to %maps[%i] : memref<?x16x4x64xf16>, memref<?x128xi8>
+  return
+}
+
+// -----
+
+func.func @map_rows(%x: memref<?x4x64xf16>, %maps: memref<?x128xi8>, %i: index) {
+  // expected-error @below {{attribute 'rows' failed to satisfy constraint}}
+  %map = kernel.tensor_map %x rows(257) to %maps[%i] : memref<?x4x64xf16>, memref<?x128xi8>
+  return
+}
+
+// -----
+
+func.func @map_memory(%x: memref<?x4x64xf16>, %maps: memref<?x64xi8>, %i: index) {
+  // expected-error @below {{must be tensor maps in global memory (memref<N x 128 x i8>), but got 'memref<?x64xi8>'}}
+  %map = kernel.tensor_map %x rows(64) to %maps[%i] : memref<?x4x64xf16>, memref<?x64xi8>
+  return
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @map_of_consumers(%x: memref<?x4x64xf16>, %maps: memref<?x128xi8>, %i: index) kernel
+      attributes {known_block_size = array<i32: 160, 1, 1>} {
+    kernel.roles consumers(4) {
+      // expected-error @below {{is not what consumers do in a kernel.roles}}
+      %map = kernel.tensor_map %x rows(64) to %maps[%i] : memref<?x4x64xf16>, memref<?x128xi8>
+    } producers(1) {
+    }
+    gpu.return
+  }
+}

@@ -129,6 +129,15 @@ func.func @wgmma(%p: i32, %q: i64, %k: i64) -> !acc {
   return %r : !acc
 }
 
+// CHECK-LABEL: func.func @maps
+// CHECK: %[[MAP:.*]] = kernel.tensor_map %{{.*}} rows(64) to %{{.*}}[%{{.*}}] : memref<?x4x96xf16>, memref<?x128xi8>
+// CHECK: kernel.copy_by_map %[[MAP]] row(%{{.*}}) head(%{{.*}}) to %{{.*}} : memref<2x64x64xf16, #gpu.address_space<workgroup>>
+func.func @maps(%x: memref<?x4x96xf16>, %maps: memref<?x128xi8>, %slot: !values, %i: index, %row: index) {
+  %map = kernel.tensor_map %x rows(64) to %maps[%i] : memref<?x4x96xf16>, memref<?x128xi8>
+  kernel.copy_by_map %map row(%row) head(%i) to %slot : !values
+  return
+}
+
 // CHECK-LABEL: func.func @publish_map
 // CHECK: kernel.publish_map %{{.*}} to %{{.*}} : !llvm.ptr<3>, !llvm.ptr<1>
 func.func @publish_map(%shared: !llvm.ptr<3>, %global: !llvm.ptr<1>) {

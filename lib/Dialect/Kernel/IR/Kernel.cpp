@@ -142,6 +142,14 @@ bool kernel::isGlobal(Type type) {
   return mem.isLastDimUnitStride();
 }
 
+bool kernel::areTensorMaps(Type type) {
+  auto mem = dyn_cast<MemRefType>(type);
+  return mem && mem.getRank() == 2 && mem.getLayout().isIdentity() &&
+         !gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(mem) &&
+         mem.getElementType().isInteger(8) &&
+         mem.getDimSize(1) == kTensorMapBytes;
+}
+
 bool kernel::isTile(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   return tensor && tensor.getRank() == 2 && tensor.hasStaticShape();

@@ -233,6 +233,26 @@ LogicalResult CopyOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
+// Tensor maps
+//===----------------------------------------------------------------------===//
+
+void TensorMapOp::build(OpBuilder &b, OperationState &state, Value source,
+                        Value memory, Value i, int64_t rows) {
+  build(b, state, LLVM::LLVMPointerType::get(b.getContext()), source, memory, i,
+        rows);
+}
+
+LogicalResult TensorMapOp::verify() {
+  MemRefType source = getSource().getType();
+  Type element = source.getElementType();
+  if (source.getRank() == 3 && (element.isF16() || element.isBF16()))
+    return success();
+  return emitOpError("expected a source of rank 3 (T x H x D) of f16 or bf16, "
+                     "got ")
+         << source;
+}
+
+//===----------------------------------------------------------------------===//
 // Rings
 //===----------------------------------------------------------------------===//
 
@@ -310,8 +330,9 @@ static LogicalResult verifyWithout(Region &region, StringRef role) {
 }
 
 LogicalResult RolesOp::verifyRegions() {
-  if (failed(verifyWithout<CopyOp, TakeOp, PutOp, RingAcquireOp, RingCommitOp,
-                           RingRestartOp>(getConsuming(), "consumers")))
+  if (failed(verifyWithout<CopyOp, CopyByMapOp, TensorMapOp, TakeOp, PutOp,
+                           RingAcquireOp, RingCommitOp, RingRestartOp>(
+          getConsuming(), "consumers")))
     return failure();
   return verifyWithout<ContractOp, StartOp, WaitOp, TileOp, RingWaitOp,
                        RingSlotOp, RingReleaseOp, RingRestartOp>(getProducing(),

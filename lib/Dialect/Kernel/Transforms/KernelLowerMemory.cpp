@@ -9,6 +9,7 @@
 #include "CopyRows.h"
 #include "MemRefAddress.h"
 #include "RingProtocol.h"
+#include "TensorMaps.h"
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
 #include "varlen/Dialect/Kernel/Transforms/Passes.h"
 #include "varlen/Support/ControlFlow.h"
@@ -78,6 +79,7 @@ private:
   Value base(OpBuilder &b);
   Value view(ImplicitLocOpBuilder &b, MemRefType tile, Value offset);
   void lowerAllocs(bool ofTiles);
+  void lowerTensorMaps();
   SmallVector<int64_t> allocateSlots(RingOp ring);
   void lowerRing(RingOp ring, ArrayRef<int64_t> offsets);
   std::unique_ptr<RingProtocol> createProtocol(RingOp ring);
@@ -176,6 +178,10 @@ static RingArrivals getArrivals(RingOp ring) {
   for (Operation *user : ring->getUsers())
     if (isa<RingAcquireOp>(user))
       for (Operation *filling : user->getUsers()) {
+        if (isa<CopyByMapOp>(filling)) {
+          arrivals.ofBytes = true;
+          continue;
+        }
         auto copy = dyn_cast<CopyOp>(filling);
         bool isAsync = copy && canCopyAsync(copy);
         arrivals.ofCopies |= isAsync;
@@ -215,6 +221,22 @@ void SharedMemory::lowerAllocs(bool ofTiles) {
   });
 }
 
+/// One after the other in the same memory.
+void SharedMemory::lowerTensorMaps() {
+  SmallVector<TensorMapOp> maps;
+  use.kernel.walk([&](TensorMapOp map) { maps.push_back(map); });
+  if (maps.empty())
+    return;
+  int64_t offset = allocate(kTensorMapBytes, kTensorMapBytes);
+  int64_t first = getCopyingThreads(use.kernel).first;
+  for (TensorMapOp map : maps) {
+    ImplicitLocOpBuilder b(map.getLoc(), map);
+    MemRefType type = getSharedNumbersType(kTensorMapBytes / 8, b.getI64Type());
+    Value scratch = view(b, type, arith::ConstantIndexOp::create(b, offset));
+    lowerTensorMap(map, scratch, first);
+  }
+}
+
 int64_t SharedMemory::lower() {
   lowerAllocs(/*ofTiles=*/true);
   // Their users go with them, the next of a walk among these.
@@ -224,6 +246,7 @@ int64_t SharedMemory::lower() {
   // What does not begin where tiles do comes behind all of them.
   auto offsets = llvm::map_to_vector(
       rings, [&](RingOp ring) { return allocateSlots(ring); });
+  lowerTensorMaps();
   for (auto [ring, offsets] : llvm::zip_equal(rings, offsets))
     lowerRing(ring, offsets);
   lowerAllocs(/*ofTiles=*/false);
@@ -301,8 +324,9 @@ LogicalResult KernelLowerMemory::checkRoles(gpu::GPUFuncOp kernel) {
     return roles.emitOpError("expected a target whose threads can wait for an "
                              "mbarrier: the pass has mbarriers=false");
   WalkResult result = kernel.walk([&](Operation *op) -> WalkResult {
-    if (!isa<CopyOp, TakeOp, PutOp, RingRestartOp, RingAcquireOp, RingCommitOp,
-             RingWaitOp, RingSlotOp, RingReleaseOp>(op) ||
+    if (!isa<CopyOp, CopyByMapOp, TensorMapOp, TakeOp, PutOp, RingRestartOp,
+             RingAcquireOp, RingCommitOp, RingWaitOp, RingSlotOp,
+             RingReleaseOp>(op) ||
         roles->isProperAncestor(op))
       return success();
     return op->emitOpError("expected to be in the kernel.roles of its kernel");
@@ -310,9 +334,28 @@ LogicalResult KernelLowerMemory::checkRoles(gpu::GPUFuncOp kernel) {
   return failure(result.wasInterrupted());
 }
 
+/// That maps are of memory that has one, and copies by them to slots that have
+/// mbarriers.
+static LogicalResult checkMaps(gpu::GPUFuncOp kernel) {
+  WalkResult result = kernel.walk([&](Operation *op) -> WalkResult {
+    if (isa<CopyByMapOp, TensorMapOp>(op) && !getRoles(kernel))
+      return op->emitOpError("expected a kernel with a kernel.roles");
+    if (auto map = dyn_cast<TensorMapOp>(op);
+        map && !canHaveMap(map.getSource().getType()))
+      return op->emitOpError("expected rows of whole 16-byte chunks, each "
+                             "aligned to its size, got ")
+             << map.getSource().getType();
+    if (auto copy = dyn_cast<CopyByMapOp>(op);
+        copy && !copy.getSlot().getDefiningOp<RingAcquireOp>())
+      return op->emitOpError("expected the memory of a kernel.ring.acquire");
+    return success();
+  });
+  return failure(result.wasInterrupted());
+}
+
 LogicalResult KernelLowerMemory::lower(gpu::GPUFuncOp kernel) {
   if (failed(checkRings(kernel)) || failed(verifyRoles(kernel)) ||
-      failed(checkRoles(kernel)))
+      failed(checkRoles(kernel)) || failed(checkMaps(kernel)))
     return failure();
   SmallVector<CopyOp> copies;
   kernel.walk([&](CopyOp copy) { copies.push_back(copy); });

@@ -10,6 +10,7 @@
 
 #include "FragmentLayout.h"
 #include "MemRefAddress.h"
+#include "TensorMaps.h"
 #include "varlen/Support/ControlFlow.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -20,7 +21,7 @@ using namespace mlir;
 using namespace mlir::varlen;
 using namespace mlir::varlen::kernel;
 
-static void emitProxyFence(ImplicitLocOpBuilder &b) {
+void kernel::emitProxyFence(ImplicitLocOpBuilder &b) {
   NVVM::FenceProxyOp::create(
       b,
       NVVM::ProxyKindAttr::get(b.getContext(), NVVM::ProxyKind::async_shared),
@@ -97,6 +98,7 @@ private:
                     function_ref<void()> body);
   void emitInit(ThreadBuilder &b);
   void emitPass(ThreadBuilder &b, Kind kind, Value i, Value parity);
+  void lowerCopiesByMap(RingAcquireOp acquire);
 
   int64_t threads() { return use.kernel.getKnownBlockSize()->front(); }
 
@@ -138,6 +140,9 @@ void MBarrierProtocol::emitInit(ThreadBuilder &b) {
     NVVM::MBarrierInitOp::create(b, address(b, Empty, stage), b.constant(empty),
                                  Value());
   }
+  // The async proxy arrives as well.
+  if (arrivals.ofBytes)
+    NVVM::FenceMbarrierInitOp::create(b);
 }
 
 void MBarrierProtocol::lower(RingOp ring) {
@@ -173,12 +178,29 @@ void MBarrierProtocol::emitPass(ThreadBuilder &b, Kind kind, Value i,
       [](ValueRange) { return Values{}; });
 }
 
+/// The thread that asks for a copy arrives itself only behind it, as all others
+/// do: counts are the same with and without one.
+void MBarrierProtocol::lowerCopiesByMap(RingAcquireOp acquire) {
+  SmallVector<CopyByMapOp> copies;
+  for (Operation *user : acquire->getUsers())
+    if (auto copy = dyn_cast<CopyByMapOp>(user))
+      copies.push_back(copy);
+  for (CopyByMapOp copy : copies) {
+    ThreadBuilder b(copy.getLoc(), copy);
+    // Those who wait for a slot have published it where they read it by proxy.
+    lowerCopyByMap(copy, address(b, Full, stageOf(b, acquire.getI())),
+                   getCopyingThreads(use.kernel).first,
+                   /*fences=*/!use.readByProxy);
+  }
+}
+
 void MBarrierProtocol::lower(RingAcquireOp acquire) {
   ThreadBuilder b(acquire.getLoc(), acquire);
   // An mbarrier that was just initialised passes for one whose phase of the
   // other parity is over.
   Value i = acquire.getI();
   emitPass(b, Empty, i, b.bitXor(parityOf(b, i), 1));
+  lowerCopiesByMap(acquire);
   // Behind its copies: before the commit, which may be outside of a branch.
   b.setInsertionPoint(getNextOrEnd<RingCommitOp>(acquire));
   Value full = address(b, Full, stageOf(b, i));

@@ -49,13 +49,17 @@ struct RingUse {
   bool readByProxy;
 };
 
+/// What the thread knows to be written is there for the async proxy from here
+/// on.
+void emitProxyFence(ImplicitLocOpBuilder &b);
+
 /// A barrier of the CTA at each wait, which all pass together.
 std::unique_ptr<RingProtocol> createBarrierProtocol(const RingUse &use);
 
 /// What arrives in the slots of a ring: what cp.async copies says so itself,
-/// what threads store, they have to say.
+/// what threads store, they have to say. Of copies by map bytes are counted.
 struct RingArrivals {
-  bool ofCopies, ofStores;
+  bool ofCopies, ofStores, ofBytes;
 };
 
 /// Two mbarriers for each slot (PTX ISA, "Parallel Synchronization and

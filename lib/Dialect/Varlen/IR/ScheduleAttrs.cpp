@@ -161,7 +161,7 @@ LogicalResult GPUScheduleAttr::verify(EmitError error, int64_t warps,
                                       int64_t slack, int64_t lag, int64_t rings,
                                       int64_t rescaleThreshold,
                                       int64_t scoresFirst, int64_t fewPart,
-                                      int64_t producers) {
+                                      int64_t producers, int64_t maps) {
   if (failed(verifyRange(error, "warps", warps, 1, kMaxWarps)))
     return failure();
   // A product takes 16 rows of one side and contracts over 16 of the other.
@@ -184,8 +184,12 @@ LogicalResult GPUScheduleAttr::verify(EmitError error, int64_t warps,
                          kMaxRescaleThreshold)) ||
       failed(verifyRange(error, "scores_first", scoresFirst, 0, 1)) ||
       failed(verifyRange(error, "few_part", fewPart, 0, kMaxPartBlocks)) ||
-      failed(verifyRange(error, "producers", producers, 0, kMaxWarps - warps)))
+      failed(
+          verifyRange(error, "producers", producers, 0, kMaxWarps - warps)) ||
+      failed(verifyRange(error, "maps", maps, 0, 1)))
     return failure();
+  if (maps > 0 && producers == 0)
+    return error() << "expected maps with producers only, which copy by them";
   return verifyRange(error, "ctas", ctas, 1, kMaxCTAs);
 }
 
@@ -226,6 +230,10 @@ static LogicalResult verifyChip(Operation *op, GPUScheduleAttr schedule,
   if (schedule.getProducers() > 0 && !gpu.hasTryWait)
     return op->emitOpError("expected no producers on ")
            << gpu.name << ", whose threads cannot wait for an mbarrier, got "
+           << schedule;
+  if (schedule.getMaps() > 0 && !gpu.makesTensorMaps)
+    return op->emitOpError("expected no maps on ")
+           << gpu.name << ", whose kernels make no tensor maps, got "
            << schedule;
   int64_t bytes =
       getSharedBytes(schedule.getTiles(),

@@ -80,7 +80,7 @@ static GPUScheduleAttr getStatisticsSchedule(GPUScheduleAttr dq) {
   tiles.warps = warps;
   tiles.ctas = std::min(kMaxCTAs, kMultiprocessorWarps / warps);
   // There are no blocks to copy.
-  tiles.producers = 0;
+  tiles.producers = tiles.maps = 0;
   return GPUScheduleAttr::get(dq.getContext(), tiles);
 }
 

@@ -127,6 +127,16 @@ module attributes {s = #varlen.gpu_schedule<warps = 12, block_m = 192, kv_block 
 
 // -----
 
+// expected-error @below {{expected maps from 0 to 1, got 2}}
+module attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 3, ctas = 1, producers = 4, maps = 2>} {}
+
+// -----
+
+// expected-error @below {{expected maps with producers only, which copy by them}}
+module attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 32, stages = 3, ctas = 1, maps = 1>} {}
+
+// -----
+
 // expected-error @below {{expected a few_part of the forward only, got #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2, few_part = 8>}}
 module attributes {s = #varlen.gpu_grad_schedule<
   dq = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2>,

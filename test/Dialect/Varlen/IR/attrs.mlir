@@ -54,6 +54,8 @@ func.func private @lag() attributes {s = #varlen.gpu_schedule<warps = 4, block_m
 func.func private @few_part() attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 2, ctas = 2, few_part = 8, slack = 0>}
 // CHECK: #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 2, ctas = 1, producers = 4>
 func.func private @producers() attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 2, ctas = 1, producers = 4, few_part = 0>}
+// CHECK: #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 2, ctas = 1, producers = 4, maps = 1>
+func.func private @maps() attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 2, ctas = 1, maps = 1, producers = 4>}
 // CHECK: #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 2, ctas = 2, rings = 2, rescale_threshold = 8>
 func.func private @threshold() attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 2, ctas = 2, rescale_threshold = 8, rings = 2>}
 // CHECK: dk = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2, scores_first = 1>

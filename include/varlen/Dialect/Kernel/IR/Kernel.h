@@ -50,6 +50,8 @@ int64_t getSharedRows(MemRefType tile);
 int64_t getSharedColumns(MemRefType tile);
 /// Whether `type` is global memory that a rows clause can describe.
 bool isGlobal(Type type);
+/// Whether `type` is memory of tensor maps.
+bool areTensorMaps(Type type);
 /// Whether elements are those of quantised rows, which copies convert.
 bool isQuantised(Type element);
 /// Whether `type` is a tile as a value.

@@ -59,10 +59,11 @@ def Kernel_Dialect : Dialect {
     every thread is both.
 
     Below both stages are instructions that the nvvm dialect lacks
-    (`kernel.wgmma`, `kernel.wgmma_wait`), on types of the llvm dialect.
+    (`kernel.wgmma`, `kernel.wgmma_wait`, `kernel.publish_map`), on types of the llvm dialect.
   }];
   let useDefaultTypePrinterParser = 1;
-  let dependentDialects = ["::mlir::gpu::GPUDialect"];
+  // Addresses of tensor maps are pointers.
+  let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect"];
 }
 
 #endif // KERNEL_DIALECT_TD

@@ -122,6 +122,54 @@ def Kernel_CopyOp : Kernel_RowsOp<"copy", [
 // Tensor maps
 //===----------------------------------------------------------------------===//
 
+def Kernel_TensorMapOp : Kernel_Op<"tensor_map", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "A tensor map of rows of global memory, which a CTA makes for its copies";
+  let description = [{
+    Describes memory of `T x H x D` to `kernel.copy_by_map`: a box is `rows` rows of one head, and
+    the columns of a slab of a shared tile, with its swizzle. The first warp of those that copy
+    makes the map in row `i` of `memory`, which no other CTA uses, and the result is its address there.
+    Elements have 16 bits, and rows start at multiples of 16 bytes, as memory does.
+
+    It is an operation of producers (`kernel.roles`), in front of the copies that use it. Which these
+    are, says `kernel-copy-by-map`.
+
+    ```mlir
+    %map = kernel.tensor_map %keys rows(64) to %maps[%i] : memref<?x8x64xbf16>, memref<512x128xi8>
+    ```
+  }];
+  let arguments = (ins Kernel_Global:$source, Kernel_Maps:$memory, Index:$i,
+                       ConfinedAttr<I64Attr, [IntPositive, IntMaxValue<256>]>:$rows);
+  let results = (outs LLVM_PointerInAddressSpace<0>:$map);
+  let assemblyFormat = [{
+    $source `rows` `(` $rows `)` `to` $memory `[` $i `]` attr-dict
+    `:` type($source) `,` type($memory)
+  }];
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$source, "::mlir::Value":$memory, "::mlir::Value":$i,
+                   "int64_t":$rows)>];
+  let hasVerifier = 1;
+}
+
+def Kernel_CopyByMapOp : Kernel_Op<"copy_by_map", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "All rows of a tile into a slot, through a tensor map (TMA)";
+  let description = [{
+    Rows `row` and up of a head of the memory that the map is of, as many as the slot has, all of which
+    exist. Columns past those of the memory become zero. One thread asks for the copy, an instruction for
+    each slab, which arrives at the mbarrier of the slot that is part of a `kernel.roles`: complete after the
+    wait for the commit that it is part of, as a `kernel.copy`.
+
+    ```mlir
+    kernel.copy_by_map %map row(%first) head(%head) to %slot
+        : memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+    ```
+  }];
+  let arguments = (ins LLVM_PointerInAddressSpace<0>:$map, Index:$row, Index:$head,
+                       Kernel_Shared:$slot);
+  let assemblyFormat = [{
+    $map `row` `(` $row `)` `head` `(` $head `)` `to` $slot attr-dict `:` type($slot)
+  }];
+}
+
 def Kernel_PublishMapOp : Kernel_PtxOp<"publish_map"> {
   let summary = "A tensor map from shared to global memory (tensormap.cp_fenceproxy)";
   let description = [{
@@ -148,7 +196,7 @@ def Kernel_RingOp : Kernel_Op<"ring", [MemoryEffects<[MemAlloc]>]> {
     `stages` slots of tiles and numbers; slot i of the operations on the ring is number i
     mod stages. The producer acquires a slot, copies to it and commits; the consumer waits
     for it, reads it and releases it; both in the order of i. The copies to a slot
-    are in the block of its acquire.
+    are in the block of its acquire, or in branches in it.
 
         producer: acquire(i)  copy...  commit
         consumer:                              wait(i)  read...  release(i)

@@ -48,6 +48,10 @@ def Kernel_SharedNumbers : Type<
     "N positive, at most 1024 bytes)", "::mlir::MemRefType">;
 def Kernel_Counters : MemRefRankOf<[I32, I64], [1]>;
 
+def Kernel_Maps : Type<
+    CPred<"::mlir::varlen::kernel::areTensorMaps($_self)">,
+    "tensor maps in global memory (memref<N x 128 x i8>)", "::mlir::MemRefType">;
+
 def Kernel_Global : Type<
     CPred<"::mlir::varlen::kernel::isGlobal($_self)">,
     "memref of rank 1 to 4 in global memory with a last stride of 1, of f16, bf16, f32, i32, i8 or f8E4M3FN",

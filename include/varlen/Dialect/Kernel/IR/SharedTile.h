@@ -33,6 +33,9 @@ inline constexpr int64_t kPlanes = 3;
 inline constexpr int64_t kSlotMBarrierBytes = 16;
 /// Bytes of the number that a kernel has taken from a counter.
 inline constexpr int64_t kTakenBytes = 8;
+/// Bytes of a tensor map (PTX ISA, "Tensor-map"), and of the shared memory in
+/// which a kernel makes one.
+inline constexpr int64_t kTensorMapBytes = 128;
 /// Warps of a warpgroup, and how many registers its threads may have once the
 /// kernel runs (PTX ISA, setmaxnreg).
 inline constexpr int64_t kWarpgroupWarps = 4, kRegisterUnit = 8,

@@ -320,6 +320,41 @@ def KernelLowerContract : Kernel_Pass<"kernel-lower-contract"> {
     Statistic<"numWgmma", "wgmma", "Kernels that multiply by wgmma">];
 }
 
+def KernelCopyByMap : Kernel_Pass<"kernel-copy-by-map"> {
+  let summary = "Whole tiles are copied by tensor maps";
+  let description = [{
+    A `kernel.copy` by producers of rows that a `kernel.tensor_map` of the region describes becomes
+    a branch: where all rows of the tile exist, a `kernel.copy_by_map` copies them, and otherwise it
+    does, row by row. So no copy reads a row of another sequence. Rows in pages, of f32, of bytes, whose
+    chunks of 16 bytes are not aligned, or of more than one head, are copied as before; a map that no
+    copy uses is not made.
+
+    *Requires*: a `kernel.tensor_map` dominates the copies of its source.
+    *Guarantees*: each `kernel.tensor_map` that is left has a use.
+    *Numerics*: none.
+
+    ```mlir
+    %map = kernel.tensor_map %keys rows(64) to %maps[%i] : ...
+    ...
+    kernel.copy %keys rows(%row, %head, %first, %c1) valid(%n) to %k : ...
+    ```
+    becomes
+    ```mlir
+    %map = kernel.tensor_map %keys rows(64) to %maps[%i] : ...
+    ...
+    %whole = arith.cmpi sle, %c64, %n : index
+    scf.if %whole {
+      %at = arith.addi %row, %first : index
+      kernel.copy_by_map %map row(%at) head(%head) to %k : ...
+    } else {
+      kernel.copy %keys rows(%row, %head, %first, %c1) valid(%n) to %k : ...
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+  let statistics = [Statistic<"numCopies", "copies", "Copies with a map for whole tiles">];
+}
+
 def KernelLowerMemory : Pass<"kernel-lower-memory", "::mlir::ModuleOp"> {
   let summary = "Place shared memory, and copy to it with cp.async";
   let description = [{
@@ -339,6 +374,12 @@ def KernelLowerMemory : Pass<"kernel-lower-memory", "::mlir::ModuleOp"> {
     acquire waits for. So have all slots of a kernel with `kernel.roles`, where
     producers copy and consumers release; a thread that has stored to a slot arrives at the first
     mbarrier for that, too. `kernel.put` becomes a store of one producer.
+
+    `kernel.tensor_map` becomes zeros and `tensormap.replace` of shared memory by the first warp of
+    producers, `kernel.publish_map` and a fence that acquires it; `kernel.copy_by_map` becomes a
+    `cp.async.bulk.tensor` for each slab by the first producer, which has the mbarrier expect the bytes before
+    it arrives there itself. Where kernels do not read slots by the async proxy, that thread publishes to
+    the proxy what others have stored to the slot before.
 
     `kernel.take` becomes an atomic addition of relaxed order by the first thread, which
     stores the number before the next barrier. Numbers lie behind all tiles.

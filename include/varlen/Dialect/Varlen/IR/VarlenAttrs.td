@@ -225,7 +225,8 @@ def Varlen_GPUScheduleAttr : Varlen_Attr<"GPUSchedule", "gpu_schedule", [
     that many kv blocks, which CTAs share, and whose states one more kernel merges (split-KV).
     With `producers` so many more warps of the CTA do nothing but copy, as far ahead as
     there are stages, and the rows of the next tile while results of one are written; the target
-    needs mbarriers that threads can wait for (sm_90 and later).
+    needs mbarriers that threads can wait for (sm_90 and later). With `maps`, 1, they copy whole
+    blocks and tiles of 16-bit rows by tensor maps that each CTA makes first (TMA; sm_90a).
 
     ```mlir
     #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 2, ctas = 2>
@@ -246,26 +247,27 @@ def Varlen_GPUScheduleAttr : Varlen_Attr<"GPUSchedule", "gpu_schedule", [
       "whether scores come before the gradient of p">:$scores_first,
     DefaultValuedParameter<"int64_t", "0",
       "kv blocks in a part of the keys of few queries">:$few_part,
-    DefaultValuedParameter<"int64_t", "0", "warps that only copy">:$producers);
+    DefaultValuedParameter<"int64_t", "0", "warps that only copy">:$producers,
+    DefaultValuedParameter<"int64_t", "0", "whether these copy by tensor maps">:$maps);
   let assemblyFormat = [{
     `<` `warps` `=` $warps `,` `block_m` `=` $blockM `,` `kv_block` `=` $kvBlock
     `,` `stages` `=` $stages `,` `ctas` `=` $ctas
     (`,` struct($slack, $lag, $rings, $rescale_threshold, $scores_first, $few_part,
-                $producers)^)? `>`
+                $producers, $maps)^)? `>`
   }];
   let genVerifyDecl = 1;
   let builders = [AttrBuilder<(ins "const ::mlir::varlen::GPUTiles &":$tiles), [{
     return $_get($_ctxt, tiles.warps, tiles.blockM, tiles.kvBlock, tiles.stages,
                  tiles.ctas, tiles.slack, tiles.lag, tiles.rings,
                  tiles.rescaleThreshold, tiles.scoresFirst, tiles.fewPart,
-                 tiles.producers);
+                 tiles.producers, tiles.maps);
   }]>];
   let extraClassDeclaration = [{
     ::mlir::varlen::GPUTiles getTiles() const {
       return {getWarps(), getBlockM(), getKvBlock(), getStages(),
               getCtas(),  getSlack(),  getLag(),     getRings(),
               getRescaleThreshold(), getScoresFirst(), getFewPart(),
-              getProducers()};
+              getProducers(), getMaps()};
     }
   }];
 }
