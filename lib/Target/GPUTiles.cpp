@@ -230,9 +230,9 @@ int64_t mlir::varlen::getSharedBytes(const GPUTiles &tiles,
   int64_t item = tiles.producers > 0
                      ? kernel::kSlotMBarrierBytes + kernel::kTakenBytes
                      : 0;
-  // At a multiple of its size behind the number of the item.
+  // One for each warp that makes one, behind the number of the item.
   int64_t map =
-      tiles.maps > 0 ? 2 * kernel::kTensorMapBytes - kernel::kTakenBytes : 0;
+      tiles.maps > 0 ? (tiles.producers + 1) * kernel::kTensorMapBytes : 0;
   return bytes * (tile * columns + tiles.stages * block * (qk + v)) + map +
          mbarriers + item + kernel::kTakenBytes;
 }

@@ -244,13 +244,26 @@ ROLES_BATCHES = (
 )
 
 
+# The same with tensor maps; and without wgmma, whose waits publish what threads have stored.
+MAPS = f"{ROLES}, maps = 1"
+MAPS_MMA = "warps = 2, block_m = 32, kv_block = 32, stages = 2, ctas = 1, producers = 2, maps = 1"
+
+# The first item of a CTA is a whole tile as well.
+MAPS_BATCHES = (*ROLES_BATCHES, sequences((128, 160), (64, 96)))
+
+
 def hopper():
     """The same of kernels for sm_90a."""
     used = FORWARD["forward-causal"]
-    text = harness.module_text(used)
-    text = text.replace("{mask =", f"{{varlen.schedule = #varlen.gpu_schedule<{ROLES}>, mask =", 1)
-    batches = (dataclasses.replace(used, sequences=one) for one in ROLES_BATCHES)
-    yield "hopper-roles", text, map(harness.make_inputs, batches)
+    for name, schedule, used_by in (
+        ("hopper-roles", ROLES, ROLES_BATCHES), ("hopper-maps", MAPS, MAPS_BATCHES),
+        ("hopper-maps-mma", MAPS_MMA, MAPS_BATCHES),
+    ):  # fmt: skip
+        text = harness.module_text(used)
+        schedule = f"varlen.schedule = #varlen.gpu_schedule<{schedule}>"
+        text = text.replace("{mask =", f"{{{schedule}, mask =", 1)
+        batches = (dataclasses.replace(used, sequences=one) for one in used_by)
+        yield name, text, map(harness.make_inputs, batches)
     for groups, kind, names in (
         (FORWARD, harness, ("causal", "full", "d128")),
         (GRADIENTS, attn_gradients, ("causal", "d128")),

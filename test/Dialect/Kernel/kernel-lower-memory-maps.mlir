@@ -6,7 +6,7 @@
 !strided = memref<?x4x96xf16, strided<[1024, 128, 1], offset: 64>>
 
 gpu.module @kernels {
-  // The map is made by the first warp of producers in 128 bytes behind the slots.
+  // The map is made by a warp of producers in 128 bytes behind the slots.
   // CHECK-LABEL: gpu.func @maps
   // CHECK-SAME: %[[X:.*]]: memref<?x4x96xf16, strided<[1024, 128, 1], offset: 64>>, %[[MAPS:.*]]: memref<16x128xi8>, %[[I:.*]]: index, %[[ROW:.*]]: index, %[[N:.*]]: i32)
   gpu.func @maps(%x: !strided, %maps: memref<16x128xi8>, %i: index, %row: index, %n: i32)
@@ -35,7 +35,6 @@ gpu.module @kernels {
       // CHECK: %[[LANE:.*]] = arith.addi %{{.*}}, %c-128_i32
       // CHECK: %[[IS:.*]] = arith.cmpi ult, %[[LANE]], %c32_i32
       // CHECK: scf.if %[[IS]] {
-      // CHECK-NEXT: nvvm.bar.warp.sync
       // CHECK-NEXT: %[[WORD:.*]] = llvm.getelementptr %{{.*}}[%[[LANE]]] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i32
       // CHECK-NEXT: llvm.store %c0_i32, %[[WORD]]
       // CHECK-NEXT: nvvm.bar.warp.sync
@@ -69,19 +68,23 @@ gpu.module @kernels {
       // CHECK-NEXT: nvvm.bar.warp.sync
       // CHECK-NEXT: %[[GLOBAL:.*]] = llvm.addrspacecast %[[MAP]] : !llvm.ptr to !llvm.ptr<1>
       // CHECK-NEXT: kernel.publish_map %{{.*}} to %[[GLOBAL]]
+      // CHECK-NEXT: }
+      // CHECK-NEXT: gpu.barrier
+      // CHECK: scf.if
       // CHECK-NEXT: nvvm.fence.proxy.acquire <gpu> %[[MAP]], %c128_i32
       // CHECK-NEXT: }
       %map = kernel.tensor_map %x rows(32) to %maps[%i] : !strided, memref<16x128xi8>
+      // What was stored to the slot before is published to the copy, as no product reads by proxy.
       // CHECK: nvvm.mbarrier.try_wait
+      // CHECK: scf.if
+      // CHECK-NEXT: nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>,
       // CHECK: scf.if
       %whole = arith.cmpi sge, %row, %c32 : index
       %k = kernel.ring.acquire %kv[%n] : !kv
       scf.if %whole {
-        // The first producer expects the bytes of both slabs before it arrives; what was stored
-        // to the slot before is no generic write to the copy, as no product reads by proxy.
+        // The first producer expects the bytes of both slabs before it arrives.
         // CHECK: %[[ROW32:.*]] = arith.index_cast %[[ROW]] : index to i32
         // CHECK: scf.if
-        // CHECK-NEXT: nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>,
         // CHECK-NEXT: nvvm.mbarrier.expect_tx %[[BAR:.*]], %c8192_i32 : !llvm.ptr<3>, i32
         // CHECK-NEXT: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %[[MAP]], %[[BAR]], box[%c0_i32, %c1_i32, %[[ROW32]]] {isCTAOnly = true}
         // CHECK-NEXT: %[[SLAB:.*]] = llvm.getelementptr %{{.*}}[4096] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i8
@@ -118,6 +121,44 @@ gpu.module @kernels {
       %k = kernel.ring.acquire %ring[%n] : !kernel.ring<memref<1x32x64xf16, #wg>>
       kernel.copy_by_map %map row(%i) head(%i) to %k : memref<1x32x64xf16, #wg>
       kernel.ring.commit %ring : !kernel.ring<memref<1x32x64xf16, #wg>>
+    }
+    gpu.return
+  }
+
+  // Two warps make three maps, the third in the place of the first; one barrier for all.
+  // CHECK-LABEL: gpu.func @several
+  gpu.func @several(%x: memref<?x4x64xf16>, %maps: memref<16x128xi8>, %i: index)
+      kernel attributes {known_block_size = array<i32: 192, 1, 1>} {
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    // CHECK: kernel.roles
+    kernel.roles consumers(4) {
+    } producers(2) {
+      // CHECK: %[[A:.*]] = llvm.getelementptr %{{.*}} : (!llvm.ptr, i64) -> !llvm.ptr, i8
+      // CHECK: %[[SHARED:.*]] = llvm.extractvalue %{{.*}}[1] : !llvm.struct<(ptr<3>,
+      // CHECK: arith.addi %{{.*}}, %c-128_i32
+      // CHECK: kernel.publish_map %[[SHARED]] to
+      // CHECK-NEXT: nvvm.bar.warp.sync
+      %a = kernel.tensor_map %x rows(32) to %maps[%i] : memref<?x4x64xf16>, memref<16x128xi8>
+      // CHECK: %[[B:.*]] = llvm.getelementptr %{{.*}}[128] : (!llvm.ptr) -> !llvm.ptr, i8
+      // CHECK: %[[NEXT:.*]] = llvm.getelementptr %{{.*}}[128] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i8
+      // CHECK: arith.addi %{{.*}}, %c-160_i32
+      // CHECK: kernel.publish_map %[[NEXT]] to
+      // CHECK-NEXT: }
+      // CHECK-NOT: gpu.barrier
+      %b = kernel.tensor_map %x rows(64) to %maps[%c1] : memref<?x4x64xf16>, memref<16x128xi8>
+      // CHECK: %[[C:.*]] = llvm.getelementptr %{{.*}}[256] : (!llvm.ptr) -> !llvm.ptr, i8
+      // CHECK: arith.addi %{{.*}}, %c-128_i32
+      // CHECK: kernel.publish_map
+      // CHECK: gpu.barrier
+      // CHECK: scf.if
+      // CHECK-NEXT: nvvm.fence.proxy.acquire <gpu> %[[A]],
+      // CHECK-NEXT: nvvm.fence.proxy.acquire <gpu> %[[B]],
+      // CHECK-NEXT: nvvm.fence.proxy.acquire <gpu> %[[C]],
+      // CHECK-NEXT: }
+      // CHECK-NOT: gpu.barrier
+      %c = kernel.tensor_map %x rows(128) to %maps[%c2] : memref<?x4x64xf16>, memref<16x128xi8>
+      "test.use"(%a, %b, %c) : (!llvm.ptr, !llvm.ptr, !llvm.ptr) -> ()
     }
     gpu.return
   }

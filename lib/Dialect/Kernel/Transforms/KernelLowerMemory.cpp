@@ -221,20 +221,18 @@ void SharedMemory::lowerAllocs(bool ofTiles) {
   });
 }
 
-/// One after the other in the same memory.
 void SharedMemory::lowerTensorMaps() {
   SmallVector<TensorMapOp> maps;
   use.kernel.walk([&](TensorMapOp map) { maps.push_back(map); });
   if (maps.empty())
     return;
-  int64_t offset = allocate(kTensorMapBytes, kTensorMapBytes);
-  int64_t first = getCopyingThreads(use.kernel).first;
-  for (TensorMapOp map : maps) {
-    ImplicitLocOpBuilder b(map.getLoc(), map);
-    MemRefType type = getSharedNumbersType(kTensorMapBytes / 8, b.getI64Type());
-    Value scratch = view(b, type, arith::ConstantIndexOp::create(b, offset));
-    lowerTensorMap(map, scratch, first);
-  }
+  int64_t size = getMapsAtOnce(use.kernel, maps.size()) * kTensorMapBytes;
+  ImplicitLocOpBuilder b(maps.front().getLoc(), maps.front());
+  Value offset =
+      arith::ConstantIndexOp::create(b, allocate(kTensorMapBytes, size));
+  Value scratch =
+      view(b, getSharedNumbersType(size / 8, b.getI64Type()), offset);
+  kernel::lowerTensorMaps(use.kernel, maps, scratch);
 }
 
 int64_t SharedMemory::lower() {
@@ -334,17 +332,37 @@ LogicalResult KernelLowerMemory::checkRoles(gpu::GPUFuncOp kernel) {
   return failure(result.wasInterrupted());
 }
 
+/// That all producers come by where maps are made, before the first use of one.
+static LogicalResult checkPlace(TensorMapOp map) {
+  if (!isa<RolesOp>(map->getParentOp()))
+    return map.emitOpError("expected to be in the block of producers of a "
+                           "kernel.roles");
+  Block *block = map->getBlock();
+  Operation *last = map;
+  for (TensorMapOp other : block->getOps<TensorMapOp>())
+    last = other;
+  auto isEarly = [&](Operation *user) {
+    return block->findAncestorOpInBlock(*user)->isBeforeInBlock(last);
+  };
+  if (llvm::none_of(map->getUsers(), isEarly))
+    return success();
+  return map.emitOpError("expected all maps of the kernel before the first "
+                         "copy by one");
+}
+
 /// That maps are of memory that has one, and copies by them to slots that have
 /// mbarriers.
 static LogicalResult checkMaps(gpu::GPUFuncOp kernel) {
   WalkResult result = kernel.walk([&](Operation *op) -> WalkResult {
     if (isa<CopyByMapOp, TensorMapOp>(op) && !getRoles(kernel))
       return op->emitOpError("expected a kernel with a kernel.roles");
-    if (auto map = dyn_cast<TensorMapOp>(op);
-        map && !canHaveMap(map.getSource().getType()))
-      return op->emitOpError("expected rows of whole 16-byte chunks, each "
-                             "aligned to its size, got ")
-             << map.getSource().getType();
+    if (auto map = dyn_cast<TensorMapOp>(op)) {
+      if (!canHaveMap(map.getSource().getType()))
+        return op->emitOpError("expected rows of whole 16-byte chunks, each "
+                               "aligned to its size, got ")
+               << map.getSource().getType();
+      return checkPlace(map);
+    }
     if (auto copy = dyn_cast<CopyByMapOp>(op);
         copy && !copy.getSlot().getDefiningOp<RingAcquireOp>())
       return op->emitOpError("expected the memory of a kernel.ring.acquire");

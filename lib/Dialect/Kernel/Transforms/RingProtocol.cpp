@@ -98,7 +98,8 @@ private:
                     function_ref<void()> body);
   void emitInit(ThreadBuilder &b);
   void emitPass(ThreadBuilder &b, Kind kind, Value i, Value parity);
-  void lowerCopiesByMap(RingAcquireOp acquire);
+  /// `before` is in front of the copies to the slot.
+  void lowerCopiesByMap(ThreadBuilder &before, RingAcquireOp acquire);
 
   int64_t threads() { return use.kernel.getKnownBlockSize()->front(); }
 
@@ -180,17 +181,22 @@ void MBarrierProtocol::emitPass(ThreadBuilder &b, Kind kind, Value i,
 
 /// The thread that asks for a copy arrives itself only behind it, as all others
 /// do: counts are the same with and without one.
-void MBarrierProtocol::lowerCopiesByMap(RingAcquireOp acquire) {
+void MBarrierProtocol::lowerCopiesByMap(ThreadBuilder &before,
+                                        RingAcquireOp acquire) {
   SmallVector<CopyByMapOp> copies;
   for (Operation *user : acquire->getUsers())
     if (auto copy = dyn_cast<CopyByMapOp>(user))
       copies.push_back(copy);
+  if (copies.empty())
+    return;
+  // What was stored to the slot before is overwritten by the async proxy; those
+  // who read it by that proxy have published it.
+  if (!use.readByProxy)
+    emitIfAsks(before, use.kernel, [&] { emitProxyFence(before); });
   for (CopyByMapOp copy : copies) {
     ThreadBuilder b(copy.getLoc(), copy);
-    // Those who wait for a slot have published it where they read it by proxy.
-    lowerCopyByMap(copy, address(b, Full, stageOf(b, acquire.getI())),
-                   getCopyingThreads(use.kernel).first,
-                   /*fences=*/!use.readByProxy);
+    lowerCopyByMap(use.kernel, copy,
+                   address(b, Full, stageOf(b, acquire.getI())));
   }
 }
 
@@ -200,7 +206,7 @@ void MBarrierProtocol::lower(RingAcquireOp acquire) {
   // other parity is over.
   Value i = acquire.getI();
   emitPass(b, Empty, i, b.bitXor(parityOf(b, i), 1));
-  lowerCopiesByMap(acquire);
+  lowerCopiesByMap(b, acquire);
   // Behind its copies: before the commit, which may be outside of a branch.
   b.setInsertionPoint(getNextOrEnd<RingCommitOp>(acquire));
   Value full = address(b, Full, stageOf(b, i));

@@ -9,7 +9,6 @@
 #include "TensorMaps.h"
 
 #include "MemRefAddress.h"
-#include "RingProtocol.h"
 #include "RowLocator.h"
 #include "varlen/Support/ControlFlow.h"
 #include "varlen/Support/IndexBuilder.h"
@@ -109,13 +108,22 @@ static void setFields(ThreadBuilder &b, TensorMapOp op, Value scratch) {
              static_cast<int64_t>(llvm::nvvm::TensormapFillMode::ZERO_FILL));
 }
 
-void kernel::lowerTensorMap(TensorMapOp op, Value scratch, int64_t first) {
-  ThreadBuilder b(op.getLoc(), op);
+int64_t kernel::getMapsAtOnce(gpu::GPUFuncOp kernel, int64_t count) {
+  return std::min(count, getCopyingThreads(kernel).count / kWarpLanes);
+}
+
+/// Where the map is.
+static Value getPlace(ThreadBuilder &b, TensorMapOp op) {
   IndexBuilder index{b};
-  Value shared = getAddress(b, scratch);
   Value i = arith::IndexCastOp::create(b, b.getI64Type(),
                                        index.mul(op.getI(), kTensorMapBytes));
-  Value map = advance(b, getAddress(b, op.getMemory()), b.getI8Type(), i);
+  return advance(b, getAddress(b, op.getMemory()), b.getI8Type(), i);
+}
+
+/// By the warp that has the threads from `first` on; with `isReused` it makes
+/// another map in the same place after this one.
+static void makeMap(ThreadBuilder &b, TensorMapOp op, Value scratch,
+                    Value place, int64_t first, bool isReused) {
   Value lane = b.add(b.thread(), -first);
   auto isBelow = [&](int64_t bound) -> Value {
     return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, lane,
@@ -123,34 +131,70 @@ void kernel::lowerTensorMap(TensorMapOp op, Value scratch, int64_t first) {
   };
   auto syncWarp = [&] { NVVM::SyncWarpOp::create(b, b.constant(-1)); };
   emitIf(b, isBelow(kWarpLanes), [&] {
-    // Lanes may still read the map before.
-    syncWarp();
     static_assert(kTensorMapBytes == 4 * kWarpLanes, "a word for each lane");
     LLVM::StoreOp::create(b, b.constant(0),
-                          advance(b, shared, b.getI32Type(), lane));
+                          advance(b, scratch, b.getI32Type(), lane));
     syncWarp();
-    emitIf(b, isBelow(1), [&] { setFields(b, op, shared); });
+    emitIf(b, isBelow(1), [&] { setFields(b, op, scratch); });
     syncWarp();
     Value global = LLVM::AddrSpaceCastOp::create(
         b,
         LLVM::LLVMPointerType::get(
             b.getContext(),
             static_cast<unsigned>(NVVM::NVVMMemorySpace::Global)),
-        map);
-    PublishMapOp::create(b, shared, global);
-    NVVM::FenceProxyAcquireOp::create(b, NVVM::MemScopeKind::GPU, map,
-                                      b.constant(kTensorMapBytes));
+        place);
+    PublishMapOp::create(b, scratch, global);
+    if (isReused)
+      syncWarp();
   });
-  op.replaceAllUsesWith(map);
-  op->erase();
+}
+
+void kernel::lowerTensorMaps(gpu::GPUFuncOp kernel, ArrayRef<TensorMapOp> maps,
+                             Value scratch) {
+  int64_t first = getCopyingThreads(kernel).first;
+  int64_t atOnce = getMapsAtOnce(kernel, maps.size());
+  SmallVector<Value> places;
+  for (auto [number, map] : llvm::enumerate(maps)) {
+    TensorMapOp op = map;
+    ThreadBuilder b(op.getLoc(), op);
+    Value place = getPlace(b, op);
+    int64_t warp = number % atOnce;
+    makeMap(b, op,
+            advance(b, getAddress(b, scratch), b.getI8Type(),
+                    int32_t(warp * kTensorMapBytes)),
+            place, first + warp * kWarpLanes,
+            /*isReused=*/number + atOnce < maps.size());
+    op.replaceAllUsesWith(place);
+    places.push_back(place);
+  }
+  // The first warp copies by them, and acquires what the others have made.
+  TensorMapOp last = maps.back();
+  ThreadBuilder b(last.getLoc(), last);
+  gpu::BarrierOp::create(b);
+  Value isFirst =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
+                            b.add(b.thread(), -first), b.constant(kWarpLanes));
+  emitIf(b, isFirst, [&] {
+    for (Value place : places)
+      NVVM::FenceProxyAcquireOp::create(b, NVVM::MemScopeKind::GPU, place,
+                                        b.constant(kTensorMapBytes));
+  });
+  for (TensorMapOp op : maps)
+    op->erase();
 }
 
 //===----------------------------------------------------------------------===//
 // Copies
 //===----------------------------------------------------------------------===//
 
-void kernel::lowerCopyByMap(CopyByMapOp op, Value mbarrier, int64_t first,
-                            bool fences) {
+void kernel::emitIfAsks(ThreadBuilder &b, gpu::GPUFuncOp kernel,
+                        function_ref<void()> body) {
+  IndexBuilder narrow{b, b.getI32Type()};
+  emitIf(b, narrow.equal(b.thread(), getCopyingThreads(kernel).first), body);
+}
+
+void kernel::lowerCopyByMap(gpu::GPUFuncOp kernel, CopyByMapOp op,
+                            Value mbarrier) {
   ThreadBuilder b(op.getLoc(), op);
   IndexBuilder narrow{b, b.getI32Type()};
   auto slot = cast<MemRefType>(op.getSlot().getType());
@@ -158,9 +202,7 @@ void kernel::lowerCopyByMap(CopyByMapOp op, Value mbarrier, int64_t first,
   int64_t slabBytes = getSharedRows(slot) * kRowBytes;
   Value row = narrow.cast(op.getRow()), head = narrow.cast(op.getHead());
   Value memory = getAddress(b, op.getSlot());
-  emitIf(b, narrow.equal(b.thread(), first), [&] {
-    if (fences)
-      emitProxyFence(b);
+  emitIfAsks(b, kernel, [&] {
     NVVM::MBarrierExpectTxOp::create(b, mbarrier,
                                      b.constant(slabs * slabBytes));
     for (int64_t slab = 0; slab < slabs; ++slab)

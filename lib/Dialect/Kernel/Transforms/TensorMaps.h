@@ -10,6 +10,7 @@
 #define VARLEN_DIALECT_KERNEL_TRANSFORMS_TENSORMAPS_H
 
 #include "FragmentLayout.h"
+#include "Roles.h"
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
 
 namespace mlir::varlen::kernel {
@@ -19,15 +20,23 @@ namespace mlir::varlen::kernel {
 /// to be aligned.
 bool canHaveMap(MemRefType source);
 
-/// Makes the map in `scratch`, shared memory of kTensorMapBytes that only maps
-/// are made in, and puts it where its result says, by the warp from thread
-/// `first` on; the operation is replaced.
-void lowerTensorMap(TensorMapOp op, Value scratch, int64_t first);
+/// How many maps are made at the same time, of so many: one by each warp that
+/// copies.
+int64_t getMapsAtOnce(gpu::GPUFuncOp kernel, int64_t count);
 
-/// The copy, by thread `first`, which has yet to arrive at the mbarrier of the
-/// slot. With `fences` what threads have stored to the slot before is published
-/// to the async proxy, which overwrites it.
-void lowerCopyByMap(CopyByMapOp op, Value mbarrier, int64_t first, bool fences);
+/// Makes the maps, all of one block, in `scratch`: shared memory for as many as
+/// are made at the same time, that only maps are made in. The first warp that
+/// copies acquires them. The operations are replaced.
+void lowerTensorMaps(gpu::GPUFuncOp kernel, ArrayRef<TensorMapOp> maps,
+                     Value scratch);
+
+/// Emits what the thread that asks for copies by maps does, and no other.
+void emitIfAsks(ThreadBuilder &b, gpu::GPUFuncOp kernel,
+                function_ref<void()> body);
+
+/// The copy, by that thread, which has yet to arrive at the mbarrier of the
+/// slot.
+void lowerCopyByMap(gpu::GPUFuncOp kernel, CopyByMapOp op, Value mbarrier);
 
 } // namespace mlir::varlen::kernel
 

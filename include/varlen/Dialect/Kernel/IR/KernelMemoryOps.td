@@ -126,12 +126,12 @@ def Kernel_TensorMapOp : Kernel_Op<"tensor_map", [MemoryEffects<[MemRead, MemWri
   let summary = "A tensor map of rows of global memory, which a CTA makes for its copies";
   let description = [{
     Describes memory of `T x H x D` to `kernel.copy_by_map`: a box is `rows` rows of one head, and
-    the columns of a slab of a shared tile, with its swizzle. The first warp of those that copy
+    the columns of a slab of a shared tile, with its swizzle. A warp of those that copy
     makes the map in row `i` of `memory`, which no other CTA uses, and the result is its address there.
     Elements have 16 bits, and rows start at multiples of 16 bytes, as memory does.
 
-    It is an operation of producers (`kernel.roles`), in front of the copies that use it. Which these
-    are, says `kernel-copy-by-map`.
+    It is an operation in the block of producers (`kernel.roles`), all of whose maps come before the first
+    copy by one. Which copies these are, says `kernel-copy-by-map`.
 
     ```mlir
     %map = kernel.tensor_map %keys rows(64) to %maps[%i] : memref<?x8x64xbf16>, memref<512x128xi8>

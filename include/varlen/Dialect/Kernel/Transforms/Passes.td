@@ -375,8 +375,9 @@ def KernelLowerMemory : Pass<"kernel-lower-memory", "::mlir::ModuleOp"> {
     producers copy and consumers release; a thread that has stored to a slot arrives at the first
     mbarrier for that, too. `kernel.put` becomes a store of one producer.
 
-    `kernel.tensor_map` becomes zeros and `tensormap.replace` of shared memory by the first warp of
-    producers, `kernel.publish_map` and a fence that acquires it; `kernel.copy_by_map` becomes a
+    `kernel.tensor_map` becomes zeros and `tensormap.replace` of shared memory and `kernel.publish_map`, each by
+    another warp of producers. Behind them comes a barrier of the producers, and a fence by which the first warp
+    acquires all maps. `kernel.copy_by_map` becomes a
     `cp.async.bulk.tensor` for each slab by the first producer, which has the mbarrier expect the bytes before
     it arrives there itself. Where kernels do not read slots by the async proxy, that thread publishes to
     the proxy what others have stored to the slot before.
