@@ -20,6 +20,8 @@ CONSTANTS = {
     "list_search_cycles": sm90.Constant(60.0, "estimate: two loads of shared memory a step"),
     "merge_us": sm90.Constant(1.6, "as list_cta_us"),
     "merge_part_cycles": sm90.Constant(600.0, "estimate: loads of the second-level cache, products"),
+    "map_cycles": sm90.Constant(1000.0, "estimate: its words to the second-level cache and the answer, "
+                                "as copy_latency, and 16 fields in shared memory"),
     "delta_tb_s": sm90.Constant(2.2, "h200/kernels.json: delta of d128, d256; out, dout read once"),
     "item_bytes": sm90.Constant(18.0, "micro: bulk store l2_shared, bytes a cycle and SM"),
     "hbm_bytes": sm90.Constant(18.0, "micro: tma hbm_own_16MB, bytes a cycle and SM"),
@@ -166,11 +168,15 @@ def items_of(batch, tiles, window):
 class KernelModel:
     """One kernel: its tiles, and the cycles of its loops over whole and over cut blocks."""
 
-    def __init__(self, tiles, whole, cut, straight, head_dim, offsets=sm90.OFFSETS, copies=0):
+    def __init__(
+        self, tiles, whole, cut, straight, head_dim, offsets=sm90.OFFSETS, copies=0, maps=0
+    ):
         """`whole` and `cut` are instructions of the loops, `straight` cycles of the code around
-        them, once an item, and `copies` those of a block by each warp of producers."""
+        them, once an item, `copies` those of a block by each warp of producers, and `maps` how
+        many tensor maps a CTA makes before its first copy."""
         # One warp of four is on each sub-partition.
         self.copies = copies * tiles.producers / 4
+        self.maps = maps
         self.tiles, self.straight, self.head_dim = tiles, straight, head_dim
         self.bodies, self.offsets = {"whole": whole, "cut": cut}, offsets
         self.times = {}
@@ -227,7 +233,10 @@ class KernelModel:
         ):
             heapq.heappush(slots, heapq.heappop(slots) + cycles)
         tensor = self.loop("whole").tensor
-        return max(slots) / clock(tensor) / 1e3 + self.merge_us(batch)
+        # A warp each.
+        rounds = math.ceil(self.maps / max(1, self.tiles.producers))
+        made = rounds * CONSTANTS["map_cycles"].value
+        return max(slots) / clock(tensor) / 1e3 + made / clock(0) / 1e3 + self.merge_us(batch)
 
     def merge_us(self, batch):
         """The kernel that merges the states of parts, whose longest chain decides."""

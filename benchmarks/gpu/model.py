@@ -98,7 +98,8 @@ class Kernel:
     whole: list
     cut: list
     straight: int  # cycles of stalls of the code around the loops
-    copies: int = 0  # of a block, by each warp of producers
+    copies: int = 0  # of a block, by each warp of producers; 0: by TMA
+    maps: int = 0  # tensor maps that a CTA makes
 
 
 def take_apart(body):
@@ -107,9 +108,7 @@ def take_apart(body):
     loops = sass.loops(body)
     if not loops:
         return None
-    copies = [
-        sass.counts(producer[slice(*span)])["copy"] for span in sass.loops(producer, "copy")
-    ]  # fmt: skip
+    copies, maps = sass.copies(producer)
 
     def selects(span):
         return sum(x.kind == "select" for x in body[slice(*span)])
@@ -122,7 +121,7 @@ def take_apart(body):
     products = sass.counts(whole)["wgmma"]
     peeled = sum(x.kind == "wgmma" for x in around) / products * sum(x.stall for x in whole)
     straight = max(0, sum(x.stall for x in around) - round(peeled))
-    return Kernel(whole, cut, straight, max(copies, default=0))
+    return Kernel(whole, cut, straight, copies, maps)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -176,7 +175,7 @@ def predict(function, batch, head_dim, window, offsets=sm90.OFFSETS):
     models = {
         name: batches.KernelModel(
             function.tiles[name], kernel.whole, kernel.cut, kernel.straight, head_dim, offsets,
-            kernel.copies,
+            kernel.copies, kernel.maps,
         )
         for name, kernel in function.kernels.items()
     }  # fmt: skip

@@ -220,6 +220,16 @@ def loops(body, kind="wgmma"):
     )  # fmt: skip
 
 
+def copies(producer):
+    """(copies of a block by each warp of producers, 0 where whole blocks come by TMA; tensor maps
+    that are made), of what sass.roles gives."""
+    maps = sum(x.name.startswith("UTMACCTL") for x in producer)
+    if any(x.name.startswith("UTMALDG") for x in producer):
+        return 0, maps
+    found = [counts(producer[slice(*span)])["copy"] for span in loops(producer, "copy")]
+    return max(found, default=0), maps
+
+
 def counts(body):
     return collections.Counter(x.kind for x in body)
 

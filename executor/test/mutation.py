@@ -39,7 +39,7 @@ THOROUGH = ("forward-causal", "gradients-causal")
 SAMPLES = {
     "forward-pages": (2, 0), "forward-causal": (3, 0), "gradients-causal": (4, 0),
     "gradients-table": (2, 2), "tangents-causal": (2, 0), "second-causal": (2, 0), "gradients-documents": (2, 1), "hopper-forward-d128": (3, 0),
-    "hopper-roles": (4, 0),
+    "hopper-roles": (4, 0), "hopper-maps": (4, 0),
 }  # fmt: skip
 # Of these, synchronisation alone: what else they have is that of other kernels.
 SYNCHRONISED = (

@@ -140,6 +140,10 @@ def roles_of_warps():
         check(kernel.copies == 2, f"expected 2 copies in the loop of producers, got {kernel.copies}")
         check(sass.counts(kernel.whole)["copy"] == 0, "expected no copies in the loop of consumers")
     check(sass.roles(consumer) == (consumer, []), "expected one role where no register is given")
+    # Whole blocks that come by TMA take no copies of threads, whatever the others do.
+    by_map = [step("UTMACCTL.IV"), step("UTMACCTL.IV"), step("UTMALDG.3D"), *producer[1:]]
+    by_map = [dataclasses.replace(x, target=4) if x.target is not None else x for x in by_map]
+    check(sass.copies(by_map) == (0, 2), f"expected 2 maps and no copies, got {sass.copies(by_map)}")
     # Copies of producers take time from products as well, and those of TMA less.
     ring = dataclasses.replace(RING, has_producers=True)
     body = [step("SYNCS.PHASECHK.TRANS64.TRYWAIT", "[R1+0x8]"), *loop()[1:], step("SYNCS.ARRIVE", "[R1]")]
