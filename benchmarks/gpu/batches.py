@@ -55,6 +55,7 @@ class Tiles:
     rings: int = 1
     few_part: int = 0
     producers: int = 0
+    five_products: int = 0  # tiles of keys add up dq, too, in their order
     owns_keys: bool = False
     has_tangents: bool = False  # beside all rows that are copied and written
 
@@ -68,6 +69,35 @@ class Tiles:
         return sm90.Ring(
             self.stages, self.slack, self.lag, self.rings, size, self.producers > 0
         )  # fmt: skip
+
+
+def visited(begin, end, length, shift, left, right, columns):
+    """(blocks that the mask or the end of the sequence cuts, those that all rows begin to end - 1
+    see as a whole), each in the order in which a tile visits them: row r sees columns
+    r + shift - left to r + shift + right of `length`; a limit of -1 is none.
+
+    >>> visited(0, 64, 200, 0, -1, -1, 64)
+    ([3], [0, 1, 2])
+    >>> visited(256, 320, 512, 0, 128, 0, 64)
+    ([2, 4], [3])
+    >>> visited(0, 64, 0, 0, -1, -1, 64)
+    ([], [])
+    """
+
+    def first(row):
+        return 0 if left < 0 else max(0, row + shift - left)
+
+    def last(row):
+        return length if right < 0 else max(0, min(length, row + shift + right + 1))
+
+    low, high = first(begin), last(end - 1)
+    if low >= high:
+        return [], []
+    low_block, high_block = low // columns, math.ceil(high / columns)
+    whole_begin = min(max(math.ceil(first(end - 1) / columns), low_block), high_block)
+    whole_end = min(max(last(begin) // columns, whole_begin), high_block)
+    cut = [*range(low_block, whole_begin), *range(whole_end, high_block)]
+    return cut, list(range(whole_begin, whole_end))
 
 
 def blocks_of(begin, end, length, shift, left, right, columns):
@@ -85,20 +115,8 @@ def blocks_of(begin, end, length, shift, left, right, columns):
     (0, 0)
     """
 
-    def first(row):
-        return 0 if left < 0 else max(0, row + shift - left)
-
-    def last(row):
-        return length if right < 0 else max(0, min(length, row + shift + right + 1))
-
-    low, high = first(begin), last(end - 1)
-    if low >= high:
-        return 0, 0
-    low_block, high_block = low // columns, math.ceil(high / columns)
-    whole_begin = math.ceil(first(end - 1) / columns)
-    whole_end = last(begin) // columns
-    whole = max(0, min(whole_end, high_block) - max(whole_begin, low_block))
-    return whole, high_block - low_block - whole
+    cut, whole = visited(begin, end, length, shift, left, right, columns)
+    return len(whole), len(cut)
 
 
 def parts_of(queries, keys, group, tiles):
@@ -165,6 +183,26 @@ def items_of(batch, tiles, window):
     return result
 
 
+def ordered_items(batch, tiles, window):
+    """The items of tiles of keys that add up sums in their order, as the list has them: of each
+    (sequence, kv head, tile), and [(head, block, is_cut)] in the order of its blocks."""
+    left, right = window
+    group = batch.heads // batch.kv_heads
+    lengths = list(enumerate(zip(batch.q_lengths, batch.k_lengths)))
+    for sequence, (q, k) in sorted(lengths, key=lambda entry: -entry[1][0]):
+        for tile in reversed(range(math.ceil(k / tiles.rows))):
+            begin = tile * tiles.rows
+            cut, whole = visited(
+                begin, min(k, begin + tiles.rows), q, q - k, right, left, tiles.columns
+            )
+            blocks = [
+                (member, block, blocks is cut)
+                for blocks in (cut, whole) for member in range(group) for block in blocks
+            ]  # fmt: skip
+            for head in range(batch.kv_heads):
+                yield (sequence, head, tile), blocks
+
+
 class KernelModel:
     """One kernel: its tiles, and the cycles of its loops over whole and over cut blocks."""
 
@@ -220,8 +258,38 @@ class KernelModel:
                 total += count * max(self.loop(name, item.warpgroups).cycles * warps, least)
         return total
 
+    def ordered_cycles(self, batch, window, waits=True):
+        """When the last of the items ends that wait for each other at the blocks of a head: from
+        one to the next it takes a load of the counter, one of the sums, and a fence."""
+        handed_on = 2 * sm90.UNITS["load"].latency + sm90.constant("fence")
+        bytes_moved = self.tiles.ring(self.head_dim).block_bytes + 2 * self.sum_bytes
+        least = bytes_moved * self.tiles.ctas / sm90.constant("copy_bytes")
+        warps = self.tiles.warpgroups * self.tiles.ctas
+        cost = {
+            is_cut: max(self.loop("cut" if is_cut else "whole").cycles * warps, least)
+            for is_cut in (False, True)
+        }
+        slots, ends, overhead = [0.0] * (MULTIPROCESSORS * self.tiles.ctas), {}, self.overhead()
+        for (sequence, head, tile), blocks in ordered_items(batch, self.tiles, window):
+            time = heapq.heappop(slots) + overhead
+            for member, block, is_cut in blocks:
+                time += cost[is_cut]
+                if waits:
+                    before = ends.get((sequence, head, tile + 1, member, block), -handed_on)
+                    time = max(time, before + handed_on)
+                    ends[sequence, head, tile, member, block] = time
+            heapq.heappush(slots, time)
+        return max(slots)
+
+    @property
+    def sum_bytes(self):
+        """Bytes of the f32 sums of a block."""
+        return 4 * self.tiles.columns * self.head_dim
+
     def microseconds(self, batch, window):
         """The kernel alone takes so long: the longest item first, to the CTA that is free first."""
+        if self.tiles.five_products:
+            return self.ordered_cycles(batch, window) / clock(self.loop("whole").tensor) / 1e3
         items = items_of(batch, self.tiles, window)
         own = batch.k_lengths if self.tiles.owns_keys else batch.q_lengths
         group = 1 if self.tiles.owns_keys else batch.heads // batch.kv_heads

@@ -61,7 +61,7 @@ def _run(*command, text=None):
 _FIELDS = {
     "warps": "warps", "block_m": "rows", "kv_block": "columns", "stages": "stages",
     "ctas": "ctas", "slack": "slack", "lag": "lag", "rings": "rings", "few_part": "few_part",
-    "producers": "producers",
+    "producers": "producers", "five_products": "five_products",
 }  # fmt: skip
 
 
@@ -82,8 +82,10 @@ def find_tiles(scheduled):
         result["attn"] = _tiles(found[1], has_tangents)
     if found := re.search(r"#varlen\.gpu_grad_schedule<(.*?>)>", scheduled):
         parts = dict(re.findall(r"(dq|dk|dv) = <([^>]*)>", found[1]))
-        result["dq"] = _tiles(parts["dq"], has_tangents)
-        names = ("dk", "dv") if "dv" in parts else ("dkv",)
+        has_five = re.search(r"five_products = 1", parts["dk"])
+        if not has_five:
+            result["dq"] = _tiles(parts["dq"], has_tangents)
+        names = ("dqkv",) if has_five else ("dk", "dv") if "dv" in parts else ("dkv",)
         for name in names:
             result[name] = _tiles(
                 parts["dv" if name == "dv" else "dk"], has_tangents, owns_keys=True

@@ -205,14 +205,17 @@ def roles(body):
 
 def loops(body, kind="wgmma"):
     """(begin, end) of the innermost loops with products, or instructions of another kind, that
-    store no result: those over blocks, in the order of the code."""
+    store no result, but for sums that CTAs share: those over blocks, in the order of the code."""
     found = [
         (x.target, at + 1) for at, x in enumerate(body) if x.target is not None and x.target <= at
     ]
     found = [
         (begin, end) for begin, end in found
         if any(x.kind == kind for x in body[begin:end])
-        and not any(x.name.startswith("STG") for x in body[begin:end])
+        and (
+            not any(x.name.startswith("STG") for x in body[begin:end])
+            or any(x.name.startswith("STG") and "STRONG" in x.name for x in body[begin:end])
+        )
     ]  # fmt: skip
     return sorted(
         (begin, end) for begin, end in found
@@ -247,9 +250,20 @@ def exp2_before_last_wait(body):
 _ARITHMETIC = {"fp32", "exp2", "max", "convert", "select", "integer", "move", "uniform"}
 
 
+def _is_left_out(code):
+    """Whether a branch leaves it out in the steady state: arithmetic alone, as the factor of a
+    maximum that stays, or results that are written once, not the sums of each block, which are
+    in accesses of 16 bytes."""
+    if all(x.kind in _ARITHMETIC for x in code):
+        return True
+    kinds = {x.kind for x in code}
+    stores = [x.name for x in code if x.name.startswith("STG")]
+    return bool(stores) and not kinds & {"wgmma", "load"} and not any(".128" in x for x in stores)
+
+
 def path(body, begin, end):
     """What the loop body[begin:end] executes in its steady state: all of it, but what a branch
-    may leave out that is arithmetic alone, as the factor of a maximum that stays."""
+    may leave out."""
     result, at = [], begin
     while at < end:
         x = body[at]
@@ -257,6 +271,6 @@ def path(body, begin, end):
         at += 1
         if x.target is not None and x.is_predicated and at < x.target < end:
             left_out = body[at : x.target]
-            if len(left_out) >= 8 and all(y.kind in _ARITHMETIC for y in left_out):
+            if len(left_out) >= 8 and _is_left_out(left_out):
                 at = x.target
     return result

@@ -9,21 +9,21 @@ import dataclasses
 
 def _tiles(
     warps, block_m, kv_block, stages, ctas, slack=0, lag=0, rings=1, threshold=0, scores_first=0,
-    few_part=0, producers=0, maps=0
+    few_part=0, producers=0, maps=0, five_products=0
 ):
     return (
         f"<warps = {warps}, block_m = {block_m}, kv_block = {kv_block}, "
         f"stages = {stages}, ctas = {ctas}, slack = {slack}, lag = {lag}, rings = {rings}, "
         f"rescale_threshold = {threshold}, scores_first = {scores_first}, few_part = {few_part}, "
-        f"producers = {producers}, maps = {maps}>"
+        f"producers = {producers}, maps = {maps}, five_products = {five_products}>"
     )
 
 
 @dataclasses.dataclass(frozen=True)
 class Schedule:
     """Tiles (warps, block_m, kv_block, stages, ctas, and slack, lag, rings, rescale_threshold,
-    scores_first, few_part, producers and maps) of each kernel: of the forward one, of gradients dq
-    and dk, which computes dv too unless dv has one of its own."""
+    scores_first, few_part, producers, maps and five_products) of each kernel: of the forward one, of
+    gradients dq and dk, which computes dv too unless dv has one of its own."""
 
     tiles: tuple
     label: str

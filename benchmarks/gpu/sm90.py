@@ -70,6 +70,7 @@ CONSTANTS = {
     "mbarrier": Constant(103.7, "micro: latency, mbarrier hand-over"),
     "copy_latency": Constant(900.0, "micro: tma latency_32KB, one CTA 828, all 988"),
     "copy_bytes": Constant(38.5, "micro: tma l2_heads_of_8_ctas, bytes a cycle and multiprocessor"),
+    "fence": Constant(600.0, "estimate: what a warp has stored is in the second-level cache"),
     "tma_takes": Constant(0.0027, "micro: tma beside products, 73.6 cycles for 64.7 at 44 B"),
 }  # fmt: skip
 
@@ -163,7 +164,10 @@ def decode(body):
         elif x.name.startswith("BAR."):
             what, of = "barrier", 0
         waits = tuple(bit for bit in range(6) if x.waits >> bit & 1)
-        steps.append(_Step(what, x.stall, x.sets, x.reads, waits, of))
+        stall = x.stall
+        if x.name.startswith("MEMBAR.ALL.GPU"):
+            stall = max(stall, round(constant("fence")))
+        steps.append(_Step(what, stall, x.sets, x.reads, waits, of))
     return steps
 
 

@@ -38,13 +38,13 @@ THOROUGH = ("forward-causal", "gradients-causal")
 # Mutants of synchronisation and of constants of attention in a sample.
 SAMPLES = {
     "forward-pages": (2, 0), "forward-causal": (3, 0), "gradients-causal": (4, 0),
-    "gradients-table": (2, 2), "tangents-causal": (2, 0), "second-causal": (2, 0), "gradients-documents": (2, 1), "hopper-forward-d128": (3, 0),
+    "gradients-table": (2, 2), "tangents-causal": (2, 0), "second-causal": (2, 0), "gradients-documents": (2, 1), "gradients-five": (6, 0), "hopper-forward-d128": (3, 0),
     "hopper-roles": (4, 0), "hopper-maps": (4, 0),
 }  # fmt: skip
 # Of these, synchronisation alone: what else they have is that of other kernels.
 SYNCHRONISED = (
     "gradients-hidden", "gradients-documents", "gradients-table", "gradients-tables",
-    "forward-parts", "tangents-causal", "second-causal", "forward-quantised",
+    "forward-parts", "tangents-causal", "second-causal", "forward-quantised", "gradients-five",
 )  # fmt: skip
 
 
@@ -80,6 +80,9 @@ def main():
                 ROOT / "tools" / "varlen-mutate", f"--build={arguments.build}",
                 f"--device=sim:{chip}", "--device-checks", module,
             ]  # fmt: skip
+            if name == "gradients-five":
+                # CTAs that wait for each other.
+                command.append("--sim-co-resident=0")
             command += [f"--known={path}" for path in equivalents(name)]
             if counts[0] is not None:
                 command.append(f"--sync={counts[0]}")

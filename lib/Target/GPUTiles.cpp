@@ -233,8 +233,12 @@ int64_t mlir::varlen::getSharedBytes(const GPUTiles &tiles,
   // One for each warp that makes one, behind the number of the item.
   int64_t map =
       tiles.maps > 0 ? (tiles.producers + 1) * kernel::kTensorMapBytes : 0;
-  return bytes * (tile * columns + tiles.stages * block * (qk + v)) + map +
-         mbarriers + item + kernel::kTakenBytes;
+  // All warps read it, as a factor of dq.
+  int64_t staged = tiles.fiveProducts
+                       ? tile * llvm::alignTo(block, kernel::kSlabColumns)
+                       : 0;
+  return bytes * (tile * columns + tiles.stages * block * (qk + v) + staged) +
+         map + mbarriers + item + kernel::kTakenBytes;
 }
 
 std::optional<RoleRegisters>

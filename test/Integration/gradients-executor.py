@@ -16,6 +16,11 @@ DEVICE = sys.argv[1]
 SOME = "--some" in sys.argv
 RUNS = int(os.environ.get("VARLEN_EXECUTOR_RUNS", "27"))
 NAMES = ("dq", "dk", "dv", "dsink")
+# One loop over tiles of keys, which add up dq in their order.
+FIVE_PRODUCTS = (
+    "#varlen.gpu_grad_schedule<dq = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2>, "
+    "dk = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 1, five_products = 1>>"
+)
 # (queries, keys) of sequences: whole tiles and parts of them, more blocks than a ring
 # holds, longer queries, longer keys, no rows, no key, one query.
 LENGTHS = [(90, 90), (0, 3), (130, 200), (33, 0), (70, 9), (64, 64), (1, 150)]
@@ -82,11 +87,16 @@ def options(inputs, mask):
     return more | mask | {"captures": [inputs[name] for name in score.captures] if score else ()}
 
 
-def check(name, dtype, *sizes, runs=1, **more):
+def check(name, dtype, *sizes, runs=1, schedule=None, co_resident=1, **more):
     text, inputs = make(dtype, *sizes, **more)
+    if schedule:
+        assert text.count("{mask =") == 1, text
+        text = text.replace("{mask =", f"{{varlen.schedule = {schedule}, mask =")
     mask = {key: more[key] for key in ("window", "alignment", "score") if key in more}
     figures = {}
-    results = varlen.run(text, inputs, device=DEVICE, sim_runs=runs, figures=figures)
+    results = varlen.run(
+        text, inputs, device=DEVICE, sim_runs=runs, sim_co_resident=co_resident, figures=figures
+    )
     executor = figures["executor"]
     assert executor["matrix_conflicts"] == 0, executor
     arguments = [inputs["dout"], *packed(inputs)]
@@ -148,8 +158,20 @@ check("hidden by captures", "bf16", 4, 2, 64, 64, runs=3, **captured)
 keys = scores.compose(scores.key_bias(), scores.capped_alibi(20))
 run = check("table of keys", "bf16", 4, 2, 64, 64, runs=RUNS, score=keys, **WINDOW)
 alone("table of keys", *run, score=keys)
+# CTAs that wait for each other run together, or one after the other.
+five = {"schedule": FIVE_PRODUCTS, "co_resident": 0}
+run = check("five products, window", "bf16", 6, 2, 64, 64, runs=RUNS, **five, **WINDOW)
+alone("five products, window", *run)
+one = check("five products, one CTA", "bf16", 6, 2, 64, 64, schedule=FIVE_PRODUCTS, **WINDOW)
+for key in ("dq", "dk", "dv"):
+    assert one[2][key].tobytes() == run[2][key].tobytes(), f"{key} depends on the order of CTAs"
+check("five products, causal", "f16", 2, 1, 64, 40, window=(-1, 0), runs=RUNS, **five)
+check("five products, d128", "bf16", 2, 2, 128, 128, runs=3, unused=1, **five)
 if SOME:
     sys.exit()
+bias = scores.key_bias()
+run = check("five products, keys", "bf16", 4, 2, 64, 64, runs=3, score=bias, **five, **WINDOW)
+alone("five products, keys", *run, score=bias)
 check("odd", "f16", 3, 1, 20, 33, window=(-1, 7), alignment="top_left", unused=1)
 check("widest", "bf16", 1, 1, 256, 256, window=(-1, 0))
 check("no power of two", "f16", 2, 1, 96, 96, window=(0, 0), sink=True)

@@ -56,6 +56,11 @@ SCHEDULES = {
 }
 
 
+# Tiles of keys add up dq in their order, in CTAs that run together.
+FIVE_PRODUCTS = (
+    "#varlen.gpu_grad_schedule<dq = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2>, "
+    "dk = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 1, five_products = 1>>"
+)
 GRADIENTS = {
     "gradients-causal": group("bf16", 2, 2, 64, 64, CAUSAL, past_q=5),
     "gradients-window": group("bf16", 6, 2, 64, 64, (120, 40), **WINDOW),
@@ -215,6 +220,9 @@ def paged(rows):
 def kernels():
     """Name, text and inputs, for varlen-run with --device-checks."""
     yield "forward-pages", *paged(16)
+    text = attn_gradients.module_text(GRADIENTS["gradients-causal"])
+    text = text.replace("{mask =", f"{{varlen.schedule = {FIVE_PRODUCTS}, mask =", 1)
+    yield "gradients-five", text, inputs(GRADIENTS["gradients-causal"], attn_gradients)
     for groups, kind in (
         (FORWARD, harness), (GRADIENTS, attn_gradients), (TANGENTS, attn_tangents),
         (SECOND, attn_jvp_gradients),

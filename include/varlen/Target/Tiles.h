@@ -83,7 +83,7 @@ ContractionTile getContractionTileTransposed(const CPUTarget &cpu);
 struct GPUTiles {
   int64_t warps, blockM, kvBlock, stages, ctas,
       slack = 0, lag = 0, rings = 1, rescaleThreshold = 0, scoresFirst = 0,
-      fewPart = 0, producers = 0, maps = 0;
+      fewPart = 0, producers = 0, maps = 0, fiveProducts = 0;
   /// Of tiles of keys: whether dk and dv have a kernel each.
   bool apart = false;
 
@@ -125,8 +125,9 @@ struct GPUTileNeeds {
 
 /// Returns the bytes of shared memory that a CTA needs: for a tile and `stages`
 /// blocks, with their columns padded to full shared tiles, for the mbarriers of
-/// the blocks, and for the number of an item, twice if there are producers, and
-/// to make tensor maps in.
+/// the blocks, and for the number of an item, twice if there are producers, to
+/// make tensor maps in, and with five products for a block of the gradients of
+/// scores.
 int64_t getSharedBytes(const GPUTiles &tiles, const GPUTileNeeds &needs);
 
 /// The tiles that suit; null if none fits in the shared memory of the chip.

@@ -234,7 +234,7 @@ void TileListBuilder::emitTile(Value i, Value lane, Value sorted) {
     }
     // The last rows of a causal sequence see the most keys, and its first keys
     // are seen by the most rows.
-    Value tile = ofQueries
+    Value tile = ofQueries || list.getLastFirst()
                      ? index.sub(index.sub(load(sorted, Tiles, segment), 1), i)
                      : index.sub(i, tilesBefore());
     Value number = load(sorted, Number, segment);

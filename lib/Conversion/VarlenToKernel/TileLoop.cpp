@@ -137,7 +137,8 @@ LogicalResult TileLoopConverter::verifyBlocks() {
     }
     auto read = dyn_cast<ReadOp>(op);
     if (read ? read.getTile() != blocks.getBlock()
-             : !isPure(&op) && !isa<YieldOp, StepOpInterface>(op))
+             : !isPure(&op) && &op != orderedSum &&
+                   !isa<YieldOp, StepOpInterface>(op))
       return op.emitOpError("expected reads of the block and steps in a loop "
                             "over blocks on a GPU");
     if (read && !isOfNumbers(read))
@@ -400,7 +401,12 @@ Values TileLoopConverter::emitSeenStep(Value i, bool masked, bool hidesKeys,
     TypeSwitch<Operation *>(&op)
         .Case([](ReadOp) {})
         .Case([&](StepOpInterface) { cloneStep(i, masked, hidesKeys); })
-        .Default([&](Operation *other) { b.clone(*other, map); });
+        .Case([&](AddInOrderOp add) { emitAddInOrder(add, i, masked); })
+        .Default([&](Operation *other) {
+          // A copy of a region has arguments of its own each time.
+          IRMapping own = map;
+          map.map(other->getResults(), b.clone(*other, own)->getResults());
+        });
   return llvm::map_to_vector(blocks.getYielded(),
                              [&](Value value) { return map.lookup(value); });
 }
@@ -431,6 +437,8 @@ void TileLoopConverter::emitTile(Value entry) {
   // added to them.
   if (hasRoles() && !loop.getBody()->getOps<ClearOp>().empty())
     gpu::BarrierOp::create(b);
+  if (isOrdered())
+    turns = getTurns();
   if (blocks) {
     emitPipeline(range);
     pipeline.hasRows = emitHasRows();

@@ -26,6 +26,12 @@ struct GPUPartStates {
   Value numbers;
 };
 
+/// Sums that tiles of keys share, of blocks of queries, in global memory:
+/// numbers of each block and head, and a counter for each of its warps.
+struct GPUOrderedSums {
+  Value sums, counters;
+};
+
 /// What a tile loop is converted with.
 struct TileLoopContext {
   BatchOp batch;
@@ -40,6 +46,10 @@ struct TileLoopContext {
   const IRMapping &scratch;
   /// If the loop has parts, and is not only looked at.
   const GPUPartStates *states = nullptr;
+  /// If tiles of the loop add up what blocks of queries get, and where. Another
+  /// loop, before it, clears the counters.
+  const GPUOrderedSums *sums = nullptr;
+  Value cleared;
 };
 
 /// A tile of a list, of one kv head.
@@ -52,6 +62,9 @@ std::string getKernelName(ForTilesOp loop);
 
 /// The parts that the keys of a loop's tiles are in; nothing if it has none.
 std::optional<KeyParts> getKeyParts(ForTilesOp loop);
+
+/// What the tiles of a loop add up in their order; null if they do not.
+AddInOrderOp getOrderedSum(ForTilesOp loop);
 
 /// Emits the kernel of a loop over heads. Fails, with an error, if it is not
 /// one sum.

@@ -80,6 +80,8 @@ TileLoopConverter::Tile TileLoopConverter::decodeKeys(const TileEntry &entry) {
   tile.sequence = dropBlindQueries(decodeSequence(entry.sequence));
   const Sequence &sequence = tile.sequence;
   tile.kvHead = entry.kvHead;
+  tile.number = entry.sequence;
+  tile.tile = entry.tile;
   tile.first = index.mul(entry.tile, tileRows);
   tile.rows = index.min(index.sub(sequence.kRows, tile.first), tileRows);
   // A tile has a row, but maybe none in use.

@@ -35,7 +35,7 @@ public:
         sequences(context.sequences), list(context.list),
         group(batch.getGroup()), tileRows(loop.getTileType().getSize()),
         ofQueries(loop.getTileType().getAxis() == Axis::Queries),
-        keyParts(getKeyParts(loop)) {}
+        keyParts(getKeyParts(loop)), orderedSum(getOrderedSum(loop)) {}
 
   /// Whether the loop is of a form that a kernel has, which the others expect.
   LogicalResult verify();
@@ -74,10 +74,18 @@ private:
     /// Which part of its keys this is, and of how many; null if the loop has
     /// none.
     Value part, parts;
+    /// The number of its sequence, and its own among the tiles of that one.
+    Value number, tile;
   };
   /// The rows of a block.
   struct BlockRows {
     Value row, head, first;
+  };
+  /// Which of the blocks that a tile of keys visits its neighbours visit, too:
+  /// the next tile those from `next` on, the one before those up to `previous`.
+  /// And its turn, at any of them. i32 all.
+  struct Turns {
+    Value next, previous, turn;
   };
   /// How many iterations there are for all heads of a tile.
   struct Pipeline {
@@ -139,6 +147,15 @@ private:
   /// that are not in use see nothing.
   Value getBlockGradientRow(Value table, const BlockRows &rows);
 
+  // Sums that tiles share, in TileLoopOrder.cpp.
+
+  /// Whether tiles wait for others: items are then taken in the order of the
+  /// list, the first one of a CTA, too.
+  bool isOrdered() { return static_cast<bool>(orderedSum); }
+  Turns getTurns();
+  /// Adds what the step of iteration i has for its block.
+  void emitAddInOrder(AddInOrderOp add, Value i, bool masked);
+
   // The pipeline, in TileLoopPipeline.cpp.
   /// Blocks whose copies are under way while one is read.
   int64_t getBlocksAhead() const {
@@ -171,6 +188,8 @@ private:
   /// copies go through registers (f32, quantised rows): of those kernels ptxas
   /// spills more then.
   bool sharesCount();
+  /// Sets the counters of a later loop to 0, by all threads of the kernel.
+  void emitClearCounters(Value block, Value grid, Value thread);
   /// The items of a CTA, of `count`. Items that visit blocks differ in length,
   /// in no order that a CTA could count on: each CTA takes the next one when it
   /// is through. The others are of one length: every `grid`-th.
@@ -330,6 +349,8 @@ private:
   ForBlocksOp blocks;
   /// The step of the loop over blocks; null if there is none.
   StepOpInterface step;
+  /// Null if there is none.
+  AddInOrderOp orderedSum;
   int64_t blockSize;
   /// Reads of rows to shared memory, at the tile and at a block.
   SmallVector<ReadOp> tileReads, blockReads;
@@ -349,6 +370,7 @@ private:
   /// The tile, decoded again behind its loops: registers are scarce in them.
   Tile tile;
   Blocks visited;
+  Turns turns;
   Pipeline pipeline;
   SmallVector<Value> limits;
   Value positions;

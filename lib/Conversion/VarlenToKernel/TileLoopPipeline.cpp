@@ -159,7 +159,8 @@ void TileLoopConverter::emitTake() {
 }
 
 Value TileLoopConverter::emitTaken(Value grid) {
-  return narrow.add(grid, narrow.load(taken, index.constant(0)));
+  Value number = narrow.load(taken, index.constant(0));
+  return isOrdered() ? number : narrow.add(grid, number);
 }
 
 bool TileLoopConverter::sharesCount() {
@@ -176,6 +177,12 @@ void TileLoopConverter::emitItems(Value block, Value grid, Value count) {
   }
   bool isShared = sharesCount();
   Values first = {block};
+  if (isOrdered()) {
+    // No CTA need run beside those before it.
+    emitTake();
+    gpu::BarrierOp::create(b);
+    first = {emitTaken(grid)};
+  }
   if (isShared) {
     // It is beside the number that is taken. Barriers of the first item come
     // between this and the first load.
@@ -200,6 +207,16 @@ void TileLoopConverter::emitItems(Value block, Value grid, Value count) {
   emitWhile(b, first, isItem, emitItem);
 }
 
+void TileLoopConverter::emitClearCounters(Value block, Value grid,
+                                          Value thread) {
+  int64_t threads = schedule.getWarps() * kernel::kWarpLanes;
+  Value first = index.add(index.mul(block, threads), thread);
+  Value zero = narrow.constant(0);
+  emitLoop(
+      b, first, index.dim(context.cleared, 0), index.mul(grid, threads),
+      [&](Value i) { memref::StoreOp::create(b, zero, context.cleared, i); });
+}
+
 LogicalResult TileLoopConverter::emit() {
   FailureOr<func::FuncOp> multiprocessors = getRuntimeFunction(
       loop->getParentOfType<ModuleOp>(), loop, "varlen_gpu_multiprocessors",
@@ -216,7 +233,10 @@ LogicalResult TileLoopConverter::emit() {
       schedule.getWarps() + (hasRoles() ? schedule.getProducers() : 0);
   mapMemory = emitMapMemory(ctas);
   emitLaunch(b, getKernelName(loop), index.max(ctas, 1),
-             warps * kernel::kWarpLanes, [&](Value block, Value grid, Value) {
+             warps * kernel::kWarpLanes,
+             [&](Value block, Value grid, Value thread) {
+               if (context.cleared)
+                 emitClearCounters(block, grid, thread);
                if (blocks)
                  allocate();
                Value entries = index.load(list.getCount(), index.constant(0));

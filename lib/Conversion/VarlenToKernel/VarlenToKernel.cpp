@@ -62,6 +62,7 @@ private:
   LogicalResult emitLists();
   LogicalResult emitList(List &list);
   void emitScratch(RowsOp rows);
+  LogicalResult emitSums(ForTilesOp loop);
   GPUPartStates emitStates(ForTilesOp loop, List &list);
   LogicalResult convert(ForTilesOp loop);
   List &getList(ForTilesOp loop);
@@ -79,6 +80,8 @@ private:
   SmallVector<List> lists;
   Value sequences;
   IRMapping scratch;
+  /// What the tiles of one loop add up; null if none does.
+  GPUOrderedSums sums;
 };
 } // namespace
 
@@ -142,9 +145,14 @@ LogicalResult BatchConverter::emitList(List &list) {
     TileLoopConverter converter(b, loop, getSchedule(loop), context);
     if (failed(converter.verify()))
       return failure();
+    if (getOrderedSum(loop))
+      list.op.setLastFirst(true);
     std::optional<bool> byHead = converter.weighsByHead();
     if (!byHead)
       continue;
+    if (list.op.getLastFirst())
+      return loop.emitOpError("expected tiles that are added up in their order "
+                              "without a score region that hides keys");
     // Parts are of one length, whatever of them is hidden.
     if (list.parts)
       return loop.emitOpError("expected keys in one part beside a score region "
@@ -204,6 +212,29 @@ void BatchConverter::emitScratch(RowsOp rows) {
   scratch.map(rows.getRows(), memory);
 }
 
+/// Memory of all blocks of queries of a loop of keys: as many as rows have room
+/// for, and one of each sequence that is not whole.
+LogicalResult BatchConverter::emitSums(ForTilesOp loop) {
+  AddInOrderOp add = getOrderedSum(loop);
+  if (!add)
+    return success();
+  if (sums.sums || loop == found.loops.front())
+    return loop.emitOpError("expected one loop that adds up tiles in their "
+                            "order, behind another loop");
+  auto part = cast<RankedTensorType>(add.getPart().getType());
+  Value slots = index.add(index.div(batch.getTq(), part.getDimSize(0)),
+                          index.add(sequences, 1));
+  slots = index.mul(slots, index.mul(batch.getKvHeads(), batch.getGroup()));
+  auto allocate = [&](Type element, int64_t numbers) -> Value {
+    return memref::AllocOp::create(
+        b, MemRefType::get({ShapedType::kDynamic}, element),
+        index.mul(slots, numbers));
+  };
+  sums = {allocate(b.getF32Type(), part.getNumElements()),
+          allocate(b.getI32Type(), getSchedule(loop).getWarps())};
+  return success();
+}
+
 GPUPartStates BatchConverter::emitStates(ForTilesOp loop, List &list) {
   Value items = index.mul(index.dim(list.op.getList(), 0), batch.getKvHeads());
   Value rows = index.mul(items, list.parts->pairs);
@@ -242,6 +273,10 @@ LogicalResult BatchConverter::convert(ForTilesOp loop) {
     states = emitStates(loop, list);
     context.states = &states;
   }
+  if (getOrderedSum(loop))
+    context.sums = &sums;
+  else if (loop == found.loops.front())
+    context.cleared = sums.counters;
   TileLoopConverter converter(b, loop, getSchedule(loop), context);
   if (failed(converter.verify()) || failed(converter.emit()))
     return failure();
@@ -261,6 +296,9 @@ LogicalResult BatchConverter::convert() {
     return failure();
   for (RowsOp op : found.rows)
     emitScratch(op);
+  for (ForTilesOp loop : found.loops)
+    if (failed(emitSums(loop)))
+      return failure();
   for (ForTilesOp loop : found.loops) {
     b.setInsertionPoint(loop);
     if (failed(convert(loop)))
@@ -269,6 +307,9 @@ LogicalResult BatchConverter::convert() {
   b.setInsertionPointAfter(found.loops.back());
   for (RowsOp op : found.rows)
     memref::DeallocOp::create(b, scratch.lookup(op.getRows()));
+  for (Value memory : {sums.sums, sums.counters})
+    if (memory)
+      memref::DeallocOp::create(b, memory);
   for (const List &list : lists)
     for (Value memory : list.op->getResults())
       memref::DeallocOp::create(b, memory);

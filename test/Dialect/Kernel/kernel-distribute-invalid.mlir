@@ -105,9 +105,9 @@ gpu.module @kernels {
     // expected-error @below {{expected the second factor to be a kernel.tile, in shared memory}}
     %1 = linalg.contract indexing_maps = [affine_map<(m, n, d) -> (m, d)>, affine_map<(m, n, d) -> (n, d)>, affine_map<(m, n, d) -> (m, n)>]
         ins(%k, %h : tensor<64x64xf16>, tensor<64x64xf16>) outs(%e : tensor<64x64xf32>) -> tensor<64x64xf32>
-    // expected-error @below {{expected the first factor to be a kernel.tile, or to have the rows of the result}}
+    // expected-error @below {{expected a first factor of 16 bits where its rows are not those of the result, got 'f32'}}
     %2 = linalg.contract indexing_maps = [affine_map<(m, n, d) -> (d, m)>, affine_map<(m, n, d) -> (n, d)>, affine_map<(m, n, d) -> (m, n)>]
-        ins(%h, %k : tensor<64x64xf16>, tensor<64x64xf16>) outs(%e : tensor<64x64xf32>) -> tensor<64x64xf32>
+        ins(%e, %k : tensor<64x64xf32>, tensor<64x64xf16>) outs(%e : tensor<64x64xf32>) -> tensor<64x64xf32>
     // expected-error @below {{expected the rows of the result to come from the first factor and its columns from the second}}
     %3 = linalg.contract indexing_maps = [affine_map<(m, n, d) -> (n, d)>, affine_map<(m, n, d) -> (m, d)>, affine_map<(m, n, d) -> (m, n)>]
         ins(%k, %k : tensor<64x64xf16>, tensor<64x64xf16>) outs(%e : tensor<64x64xf32>) -> tensor<64x64xf32>

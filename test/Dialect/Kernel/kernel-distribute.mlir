@@ -175,6 +175,35 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // A transposed A in registers, whose rows are those of other warps: by way of
+  // shared memory. A sum of several CTAs.
+  // CHECK-LABEL: gpu.func @staged
+  // CHECK: %[[A:.*]] = kernel.stage %{{.*}} : vector<2x4x2x2xbf16> to memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+  // CHECK: %[[C:.*]] = kernel.contract %[[A]], %{{.*}}, %{{.*}} k(64) {a_t, b_t} :
+  // CHECK: %[[T:.*]] = kernel.add_in_order %[[C]] to %{{.*}}[%{{.*}}] of %{{.*}} turn(%{{.*}}, %{{.*}}, %{{.*}}) : vector<1x8x2x2xf32>, memref<?xf32>, memref<?xi32>
+  // CHECK: kernel.store %[[T]]
+  gpu.func @staged(%out: memref<?x4x64xf32>, %sums: memref<?xf32>, %counters: memref<?xi32>, %n: index, %turn: i32, %is: i1, %one: f32)
+      workgroup(%sk: !k) kernel attributes {known_block_size = array<i32: 64, 1, 1>} {
+    %k = kernel.tile %sk : !k to tensor<64x64xbf16>
+    %w = tensor.empty() : tensor<64x32xf32>
+    %x = linalg.fill ins(%one : f32) outs(%w : tensor<64x32xf32>) -> tensor<64x32xf32>
+    %e = tensor.empty() : tensor<64x32xbf16>
+    %f = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m, n)>],
+                         iterator_types = ["parallel", "parallel"]}
+        ins(%x : tensor<64x32xf32>) outs(%e : tensor<64x32xbf16>) {
+    ^bb0(%a: f32, %o: bf16):
+      %t = arith.truncf %a : f32 to bf16
+      linalg.yield %t : bf16
+    } -> tensor<64x32xbf16>
+    %z = arith.constant dense<0.0> : tensor<32x64xf32>
+    %s = linalg.contract indexing_maps = [affine_map<(m, n, d) -> (d, m)>, #vd, affine_map<(m, n, d) -> (m, n)>]
+        ins(%f, %k : tensor<64x32xbf16>, tensor<64x64xbf16>) outs(%z : tensor<32x64xf32>) -> tensor<32x64xf32>
+    %total = kernel.add_in_order %s to %sums[%n] of %counters turn(%turn, %is, %is)
+        : tensor<32x64xf32>, memref<?xf32>, memref<?xi32>
+    kernel.store %total to %out rows(%n, %n, %n, %n) valid(%n) : tensor<32x64xf32> to memref<?x4x64xf32>
+    gpu.return
+  }
+
   // One value a column: the same for all rows and warps.
   // CHECK-LABEL: gpu.func @columns
   // CHECK: %[[L:.*]]:2 = kernel.load {{.*}} : memref<4x?x2xf32> to vector<1x2x1x2xf32>, vector<1x2x1x2xf32>

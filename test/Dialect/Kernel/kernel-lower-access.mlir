@@ -218,3 +218,41 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+// A sum that CTAs share, of four warps and 64 rows of 16 columns: two accesses of 16 bytes for each
+// thread. A lane waits for the counter of its warp, and passes it on behind the others' stores.
+// CHECK-LABEL: gpu.func @in_order
+// CHECK-SAME: (%[[PART:.*]]: vector<1x2x2x2xf32>, %[[SUMS:.*]]: memref<?xf32>, %{{.*}}: memref<?xi32>, %{{.*}}: memref<?x4x16xf32>, %{{.*}}: index, %[[TURN:.*]]: i32, %[[FIRST:.*]]: i1, %[[LAST:.*]]: i1)
+// CHECK-DAG: %[[ONE:.*]] = arith.constant 1 : i32
+// CHECK: %[[COUNTER:.*]] = llvm.getelementptr
+// CHECK: %[[TOTAL:.*]] = scf.if %[[FIRST]] -> (vector<1x2x2x2xf32>) {
+// CHECK-NEXT:   scf.yield %[[PART]]
+// CHECK: } else {
+// CHECK:   scf.if
+// CHECK-NEXT:     scf.while : () -> () {
+// CHECK-NEXT:       %[[NOW:.*]] = llvm.load %[[COUNTER]] atomic syncscope("device") acquire {alignment = 4 : i64}
+// CHECK-NEXT:       %[[WAITS:.*]] = arith.cmpi ne, %[[NOW]], %[[TURN]] : i32
+// CHECK-NEXT:       scf.condition(%[[WAITS]])
+// CHECK:   nvvm.bar.warp.sync
+// CHECK-COUNT-2: vector.load %[[SUMS]][%{{.*}}] {alignment = 16 : i64} : memref<?xf32>, vector<4xf32>
+// CHECK:   arith.addf %{{.*}}, %[[PART]] : vector<1x2x2x2xf32>
+// CHECK: scf.if %[[LAST]] {
+// CHECK-NEXT: } else {
+// CHECK-COUNT-2: vector.store %{{.*}}, %[[SUMS]][%{{.*}}] {alignment = 16 : i64} : memref<?xf32>, vector<4xf32>
+// CHECK:   nvvm.bar.warp.sync
+// CHECK:   scf.if
+// CHECK-NEXT:     %[[NEXT:.*]] = arith.addi %[[TURN]], %[[ONE]] : i32
+// CHECK-NEXT:     llvm.store %[[NEXT]], %[[COUNTER]] atomic syncscope("device") release {alignment = 4 : i64}
+gpu.module @kernels {
+  gpu.func @in_order(%part: vector<1x2x2x2xf32>, %sums: memref<?xf32>, %counters: memref<?xi32>, %out: memref<?x4x16xf32>,
+                     %slot: index, %turn: i32, %first: i1, %last: i1) kernel
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %total = kernel.add_in_order %part to %sums[%slot] of %counters turn(%turn, %first, %last)
+        : vector<1x2x2x2xf32>, memref<?xf32>, memref<?xi32>
+    kernel.store %total to %out rows(%slot, %slot, %slot, %slot) valid(%slot)
+        : vector<1x2x2x2xf32> to memref<?x4x16xf32>
+    gpu.return
+  }
+}

@@ -228,6 +228,41 @@ module attributes {gpu.container_module} {
     }
   }
 
+  gpu.module @stages {
+    // Both have the memory behind the tile: 16 KiB. Neighbours in one store, 8 rows apart for the
+    // halves of a fragment, and a barrier behind them.
+    // CHECK-LABEL: gpu.func @stage
+    // CHECK-DAG: %[[BEHIND:.*]] = arith.constant 8192 : index
+    // CHECK: memref.view %{{.*}}[%[[BEHIND]]]{{.*}} to memref<1x64x64xbf16
+    // CHECK-COUNT-8: llvm.store %{{.*}} {alignment = 4 : i64} : vector<2xbf16>, !llvm.ptr<3>
+    // CHECK-NOT: llvm.store
+    // CHECK: gpu.barrier
+    // CHECK: %[[AGAIN:.*]] = arith.constant 8192 : index
+    // CHECK: memref.view %{{.*}}[%[[AGAIN]]]{{.*}} to memref<2x64x64xbf16
+    gpu.func @stage(%narrow: vector<1x4x2x2xbf16>, %wide: vector<1x16x2x2xbf16>)
+        kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+      %tile = kernel.alloc : !tile
+      %first = kernel.stage %narrow : vector<1x4x2x2xbf16> to !tile
+      "test.use"(%tile, %first) : (!tile, !tile) -> ()
+      %second = kernel.stage %wide : vector<1x16x2x2xbf16> to memref<2x64x64xbf16, #wg>
+      "test.use"(%second) : (memref<2x64x64xbf16, #wg>) -> ()
+      gpu.return
+    }
+
+    // What threads have written is published to wgmma, which reads it by another proxy.
+    // CHECK-LABEL: gpu.func @stage_for_wgmma
+    // CHECK: llvm.store {{.*}} : vector<2xbf16>, !llvm.ptr<3>
+    // CHECK: nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>
+    // CHECK-NEXT: gpu.barrier
+    gpu.func @stage_for_wgmma(%narrow: vector<1x4x2x2xbf16>)
+        kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+      %first = kernel.stage %narrow : vector<1x4x2x2xbf16> to !tile
+      nvvm.wgmma.fence.aligned
+      "test.use"(%first) : (!tile) -> ()
+      gpu.return
+    }
+  }
+
   // CHECK-LABEL: @launches_know_the_size
   // CHECK: %[[SIZE:.*]] = arith.constant 40960 : i32
   // CHECK: gpu.launch_func @kernels::@layout {{.*}} dynamic_shared_memory_size %[[SIZE]]

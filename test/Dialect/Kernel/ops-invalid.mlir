@@ -673,3 +673,36 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+func.func @sum_of_rows(%part: tensor<64x1xf32>, %sums: memref<?xf32>, %counters: memref<?xi32>, %slot: index, %turn: i32, %is: i1) {
+  // expected-error @below {{expected a part of f32, rows by columns, got 'tensor<64x1xf32>'}}
+  %0 = kernel.add_in_order %part to %sums[%slot] of %counters turn(%turn, %is, %is)
+      : tensor<64x1xf32>, memref<?xf32>, memref<?xi32>
+  return
+}
+
+// -----
+
+func.func @stage_too_wide(%factor: vector<1x9x2x2xbf16>) {
+  // expected-error @below {{expected a fragment, rows by columns, that the memory has room for, of its element type, got 'vector<1x9x2x2xbf16>' for 'memref<1x64x64xbf16, #gpu.address_space<workgroup>>'}}
+  %0 = kernel.stage %factor : vector<1x9x2x2xbf16> to memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+  return
+}
+
+// -----
+
+func.func @stage_of_another_type(%factor: vector<1x8x2x2xf16>) {
+  // expected-error @below {{of its element type, got 'vector<1x8x2x2xf16>'}}
+  %0 = kernel.stage %factor : vector<1x8x2x2xf16> to memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+  return
+}
+
+// -----
+
+func.func @stage_rows(%factor: vector<3x8x2x2xbf16>) {
+  // expected-error @below {{that the memory has room for}}
+  %0 = kernel.stage %factor : vector<3x8x2x2xbf16> to memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+  return
+}

@@ -177,3 +177,18 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// CHECK-LABEL: func.func @sums
+// CHECK: kernel.add_in_order %{{.*}} to %{{.*}}[%{{.*}}] of %{{.*}} turn(%{{.*}}, %{{.*}}, %{{.*}}) : tensor<64x64xf32>, memref<?xf32>, memref<?xi32>
+// CHECK: kernel.add_in_order %{{.*}} : vector<1x8x2x2xf32>, memref<?xf32>, memref<?xi32>
+// CHECK: kernel.stage %{{.*}} : vector<1x8x2x2xbf16> to memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+func.func @sums(%tile: tensor<64x64xf32>, %fragment: vector<1x8x2x2xf32>, %factor: vector<1x8x2x2xbf16>,
+                %sums: memref<?xf32>, %counters: memref<?xi32>, %slot: index, %turn: i32, %is: i1)
+    -> (tensor<64x64xf32>, vector<1x8x2x2xf32>, !shared) {
+  %0 = kernel.add_in_order %tile to %sums[%slot] of %counters turn(%turn, %is, %is)
+      : tensor<64x64xf32>, memref<?xf32>, memref<?xi32>
+  %1 = kernel.add_in_order %fragment to %sums[%slot] of %counters turn(%turn, %is, %is)
+      : vector<1x8x2x2xf32>, memref<?xf32>, memref<?xi32>
+  %2 = kernel.stage %factor : vector<1x8x2x2xbf16> to !shared
+  return %0, %1, %2 : tensor<64x64xf32>, vector<1x8x2x2xf32>, !shared
+}

@@ -202,6 +202,30 @@ LogicalResult ContractOp::verify() { return verifyContract(*this); }
 LogicalResult StartOp::verify() { return verifyContract(*this); }
 
 //===----------------------------------------------------------------------===//
+// AddInOrderOp, StageOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult AddInOrderOp::verify() {
+  Type part = getPart().getType();
+  if (isStatistic(part) || !getElementTypeOrSelf(part).isF32())
+    return emitOpError("expected a part of f32, rows by columns, got ") << part;
+  return success();
+}
+
+LogicalResult StageOp::verify() {
+  VectorType fragment = getFragment().getType();
+  auto memory = cast<MemRefType>(getMemory().getType());
+  if (isStatistic(fragment) ||
+      fragment.getElementType() != memory.getElementType() ||
+      fragment.getDimSize(1) * 8 > getSharedColumns(memory) ||
+      getSharedRows(memory) % (16 * fragment.getDimSize(0)) != 0)
+    return emitOpError("expected a fragment, rows by columns, that the memory "
+                       "has room for, of its element type, got ")
+           << fragment << " for " << memory;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // CopyOp
 //===----------------------------------------------------------------------===//
 

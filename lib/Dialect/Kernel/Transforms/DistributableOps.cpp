@@ -153,10 +153,13 @@ static LogicalResult checkContract(linalg::ContractOp op) {
   if (!isSharedTile(op.getInputs()[1]))
     return op.emitOpError(
         "expected the second factor to be a kernel.tile, in shared memory");
-  if (!isSharedTile(op.getInputs()[0]) && maps[0].getDimPosition(0) != m)
-    return op.emitOpError("expected the first factor to be a kernel.tile, or "
-                          "to have the rows of the result");
   Type element = getElementTypeOrSelf(op.getInputs()[1].getType());
+  if (Type first = getElementTypeOrSelf(op.getInputs()[0].getType());
+      !isSharedTile(op.getInputs()[0]) && maps[0].getDimPosition(0) != m &&
+      first != element)
+    return op.emitOpError("expected a first factor of 16 bits where its rows "
+                          "are not those of the result, got ")
+           << first;
   if (!element.isF16() && !element.isBF16())
     return op.emitOpError("expected factors of f16 or bf16, got ")
            << element
@@ -226,7 +229,8 @@ LogicalResult kernel::checkDistributable(Operation *op, int64_t warps) {
       .Default([&](Operation *op) -> LogicalResult {
         if (!hasTensors(op) ||
             isa<linalg::FillOp, tensor::EmptyOp, arith::ConstantOp,
-                arith::SelectOp, RescaleOp, LoadOp, StoreOp>(op) ||
+                arith::SelectOp, RescaleOp, LoadOp, StoreOp,
+                kernel::AddInOrderOp>(op) ||
             isa<scf::SCFDialect>(op->getDialect()))
           return success();
         return op->emitOpError(

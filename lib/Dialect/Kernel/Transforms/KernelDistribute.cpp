@@ -260,11 +260,17 @@ struct ContractPattern : Pattern<linalg::ContractOp> {
                   ConversionPatternRewriter &rewriter) const override {
     SmallVector<AffineMap> maps = op.getIndexingMapsArray();
     unsigned m = maps[2].getDimPosition(0), n = maps[2].getDimPosition(1);
-    Value acc = adaptor.getOutputs()[0];
+    Value acc = adaptor.getOutputs()[0], a = adaptor.getInputs()[0];
+    bool isTransposed = maps[0].getDimPosition(0) != m;
+    // The rows of a fragment are those of its warps.
+    if (isTransposed && isa<VectorType>(a.getType()))
+      a = StageOp::create(rewriter, op.getLoc(),
+                          getSharedTileTypes(cast<RankedTensorType>(
+                              op.getInputs()[0].getType()))[0],
+                          a);
     rewriter.replaceOpWithNewOp<kernel::ContractOp>(
-        op, acc.getType(), adaptor.getInputs()[0], adaptor.getInputs()[1], acc,
-        op.getStaticLoopRanges()[3 - m - n],
-        /*a_t=*/maps[0].getDimPosition(0) != m,
+        op, acc.getType(), a, adaptor.getInputs()[1], acc,
+        op.getStaticLoopRanges()[3 - m - n], /*a_t=*/isTransposed,
         /*b_t=*/maps[1].getDimPosition(0) != n);
     return success();
   }
@@ -489,14 +495,15 @@ void kernel::populateDistributePatternsAndLegality(TypeConverter &converter,
   });
   scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns,
                                                        target);
-  patterns.add<GenericPattern, ContractPattern, FillPattern, EmptyPattern,
-               ConstantPattern, SelectPattern, TilePattern,
-               AccessPattern<LoadOp>, AccessPattern<StoreOp>, RescalePattern,
-               ScatterAddPattern, AddKeysPattern>(converter,
-                                                  patterns.getContext(), warps);
+  patterns
+      .add<GenericPattern, ContractPattern, FillPattern, EmptyPattern,
+           ConstantPattern, SelectPattern, TilePattern, AccessPattern<LoadOp>,
+           AccessPattern<StoreOp>, AccessPattern<kernel::AddInOrderOp>,
+           RescalePattern, ScatterAddPattern, AddKeysPattern>(
+          converter, patterns.getContext(), warps);
   target.addIllegalDialect<linalg::LinalgDialect, tensor::TensorDialect>();
   target.addIllegalOp<TileOp, RescaleOp, ScatterAddOp, AddKeysOp>();
-  target.addDynamicallyLegalOp<LoadOp, StoreOp, arith::ConstantOp,
-                               arith::SelectOp>(
+  target.addDynamicallyLegalOp<LoadOp, StoreOp, kernel::AddInOrderOp,
+                               arith::ConstantOp, arith::SelectOp>(
       [](Operation *op) { return !hasTensors(op); });
 }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FragmentLayout.h"
+#include "MemRefAddress.h"
 #include "RowLocator.h"
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
 #include "varlen/Dialect/Kernel/Transforms/Passes.h"
@@ -14,6 +15,8 @@
 #include "varlen/Support/IndexBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -332,13 +335,128 @@ static void lower(StoreOp op, int64_t warps) {
   op.erase();
 }
 
+//===----------------------------------------------------------------------===//
+// Sums that CTAs share
+//===----------------------------------------------------------------------===//
+
+/// Bytes of an access of a thread to its numbers of a sum, and how many these
+/// are.
+static constexpr int64_t kAccessBytes = 16, kAccessNumbers = 4;
+
+namespace {
+/// The turns of a warp at one sum.
+class Turns {
+public:
+  Turns(ThreadBuilder &b, kernel::AddInOrderOp op, int64_t warps)
+      : b(b), op(op), index{b},
+        isFirstLane(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, b.lane(),
+                                          b.constant(0))),
+        counter(advanceBy(
+            op.getCounters(),
+            index.add(index.mul(op.getSlot(), warps), b.toIndex(b.warp())))) {}
+
+  /// One lane looks; what it has seen is then before what all do.
+  void await();
+  void pass();
+
+private:
+  Value advanceBy(Value memory, Value distance) {
+    Value base = getAddress(b, memory);
+    Value i = arith::IndexCastOp::create(b, b.getI64Type(), distance);
+    return LLVM::GEPOp::create(b, base.getType(), b.getI32Type(), base,
+                               ValueRange{i});
+  }
+  void synchronise() { NVVM::SyncWarpOp::create(b, b.constant(-1)); }
+
+  ThreadBuilder &b;
+  kernel::AddInOrderOp op;
+  IndexBuilder index;
+  Value isFirstLane, counter;
+};
+} // namespace
+
+void Turns::await() {
+  constexpr unsigned kAlignment = 4;
+  emitIf(b, isFirstLane, [&] {
+    emitWhile(
+        b, /*inits=*/{},
+        [&](ValueRange) -> Value {
+          Value turn = LLVM::LoadOp::create(
+              b, b.getI32Type(), counter, kAlignment, /*isVolatile=*/false,
+              /*isNonTemporal=*/false, /*isInvariant=*/false,
+              /*isInvariantGroup=*/false, LLVM::AtomicOrdering::acquire,
+              "device");
+          return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, turn,
+                                       op.getTurn());
+        },
+        [](ValueRange) { return Values{}; });
+  });
+  synchronise();
+}
+
+void Turns::pass() {
+  constexpr unsigned kAlignment = 4;
+  synchronise();
+  emitIf(b, isFirstLane, [&] {
+    LLVM::StoreOp::create(b, b.add(op.getTurn(), 1), counter, kAlignment,
+                          /*isVolatile=*/false, /*isNonTemporal=*/false,
+                          /*isInvariantGroup=*/false,
+                          LLVM::AtomicOrdering::release, "device");
+  });
+}
+
+/// Threads have the same numbers of a tile in every CTA, so each adds up its
+/// own, beside which those of its neighbours lie.
+static void lower(kernel::AddInOrderOp op, int64_t warps) {
+  ThreadBuilder b(op.getLoc(), OpBuilder(op));
+  IndexBuilder index{b};
+  auto type = cast<VectorType>(op.getPart().getType());
+  int64_t accesses = type.getNumElements() / kAccessNumbers;
+  int64_t threads = warps * kWarpLanes;
+  auto access = VectorType::get(kAccessNumbers, b.getF32Type());
+  auto rows = VectorType::get({accesses, kAccessNumbers}, b.getF32Type());
+  Value first = index.mul(index.add(index.mul(op.getSlot(), accesses * threads),
+                                    b.toIndex(b.thread())),
+                          kAccessNumbers);
+  auto at = [&](int64_t i) {
+    return index.add(first, i * threads * kAccessNumbers);
+  };
+  Turns turns(b, op, warps);
+  auto add = [&] {
+    turns.await();
+    Value sums = arith::ConstantOp::create(b, b.getZeroAttr(rows));
+    for (int64_t i = 0; i < accesses; ++i) {
+      Value loaded = vector::LoadOp::create(b, access, op.getSums(), at(i),
+                                            /*nontemporal=*/false,
+                                            llvm::MaybeAlign(kAccessBytes));
+      sums = vector::InsertOp::create(b, loaded, sums, i);
+    }
+    sums = vector::ShapeCastOp::create(b, type, sums);
+    return Values{arith::AddFOp::create(b, sums, op.getPart())};
+  };
+  Value total = emitChoice(
+      b, op.getFirst(), [&] { return Values{op.getPart()}; }, add)[0];
+  emitIf(
+      b, op.getLast(), [] {},
+      [&] {
+        Value sums = vector::ShapeCastOp::create(b, rows, total);
+        for (int64_t i = 0; i < accesses; ++i)
+          vector::StoreOp::create(
+              b, vector::ExtractOp::create(b, sums, i), op.getSums(), at(i),
+              /*nontemporal=*/false, llvm::MaybeAlign(kAccessBytes));
+        turns.pass();
+      });
+  op.replaceAllUsesWith(total);
+  op.erase();
+}
+
 namespace {
 struct KernelLowerAccess
     : kernel::impl::KernelLowerAccessBase<KernelLowerAccess> {
   void runOnOperation() override {
     SmallVector<Operation *> ops;
     getOperation()->walk([&](Operation *op) {
-      if (isa<LoadOp, StoreOp>(op))
+      if (isa<LoadOp, StoreOp, kernel::AddInOrderOp>(op))
         ops.push_back(op);
     });
     if (ops.empty())
@@ -356,10 +474,9 @@ struct KernelLowerAccess
             << value;
         return signalPassFailure();
       }
-      if (auto load = dyn_cast<LoadOp>(op))
-        lower(load, *warps);
-      else
-        lower(cast<StoreOp>(op), *warps);
+      llvm::TypeSwitch<Operation *>(op)
+          .Case<LoadOp, StoreOp, kernel::AddInOrderOp>(
+              [&](auto access) { lower(access, *warps); });
     }
   }
 };

@@ -21,6 +21,7 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -80,6 +81,8 @@ private:
   Value view(ImplicitLocOpBuilder &b, MemRefType tile, Value offset);
   void lowerAllocs(bool ofTiles);
   void lowerTensorMaps();
+  void lowerStages();
+  void lower(StageOp stage, Value memory);
   SmallVector<int64_t> allocateSlots(RingOp ring);
   void lowerRing(RingOp ring, ArrayRef<int64_t> offsets);
   std::unique_ptr<RingProtocol> createProtocol(RingOp ring);
@@ -235,8 +238,63 @@ void SharedMemory::lowerTensorMaps() {
   kernel::lowerTensorMaps(use.kernel, maps, scratch);
 }
 
+/// All have the same memory.
+void SharedMemory::lowerStages() {
+  SmallVector<StageOp> stages;
+  use.kernel.walk([&](StageOp stage) { stages.push_back(stage); });
+  int64_t size = 0;
+  for (StageOp stage : stages)
+    size = std::max(size, getBytes(cast<MemRefType>(stage.getType())));
+  if (stages.empty())
+    return;
+  int64_t offset = allocate(kTileAlignment, size);
+  for (StageOp stage : stages) {
+    ThreadBuilder b(stage.getLoc(), stage);
+    Value memory = view(b, cast<MemRefType>(stage.getType()),
+                        arith::ConstantIndexOp::create(b, offset));
+    lower(stage, memory);
+    stage.replaceAllUsesWith(memory);
+    stage.erase();
+  }
+}
+
+/// Two neighbours at a time: the four lanes of a row have one chunk of it, and
+/// eight rows have chunks in different banks.
+void SharedMemory::lower(StageOp stage, Value memory) {
+  ThreadBuilder b(stage.getLoc(), stage);
+  constexpr int64_t kChunks = 8, kChunkBytes = kRowBytes / kChunks;
+  auto type = cast<VectorType>(stage.getFragment().getType());
+  auto tile = cast<MemRefType>(stage.getType());
+  int64_t rows = getSharedRows(tile), warps = rows / (16 * type.getDimSize(0));
+  Value base = getAddress(b, memory), firstRow = b.firstRow();
+  Value first = b.add(b.mul(firstRow, kRowBytes),
+                      b.add(b.mul(b.bitAnd(firstRow, 7), kChunkBytes),
+                            b.mul(b.firstColumn(), 2)));
+  for (int64_t j = 0; j < type.getDimSize(1); ++j) {
+    Value chunk = advance(b, base, b.getI8Type(),
+                          b.bitXor(first, j % kChunks * kChunkBytes));
+    for (int64_t i = 0; i < type.getDimSize(0); ++i)
+      for (int64_t half = 0; half < 2; ++half) {
+        int64_t row = j / kChunks * rows + 16 * warps * i + 8 * half;
+        Value pair = vector::ExtractOp::create(b, stage.getFragment(),
+                                               ArrayRef<int64_t>{i, j, half});
+        Value at = advance(b, chunk, b.getI8Type(),
+                           static_cast<int32_t>(row * kRowBytes));
+        LLVM::StoreOp::create(b, pair, at, /*alignment=*/4);
+      }
+  }
+  if (use.readByProxy)
+    NVVM::FenceProxyOp::create(
+        b,
+        NVVM::ProxyKindAttr::get(b.getContext(), NVVM::ProxyKind::async_shared),
+        NVVM::SharedSpaceAttr::get(b.getContext(),
+                                   NVVM::SharedSpace::shared_cta));
+  gpu::BarrierOp::create(b);
+}
+
 int64_t SharedMemory::lower() {
   lowerAllocs(/*ofTiles=*/true);
+  lowerStages();
   // Their users go with them, the next of a walk among these.
   SmallVector<RingOp> rings;
   use.kernel.walk([&](RingOp ring) { rings.push_back(ring); });

@@ -68,6 +68,10 @@ LogicalResult ListTilesOp::verify() {
                        "there");
   if (getPartKeys() && axis != Axis::Queries)
     return emitOpError("expected parts of tiles of queries, got ") << tile;
+  if (getLastFirst() && (axis != Axis::Keys || !getWeights().empty()))
+    return emitOpError("expected last_first of tiles of keys without weights, "
+                       "got ")
+           << tile;
   if (getWeights().empty())
     return getByHead() ? emitOpError("expected weights with by_head")
                        : success();

@@ -447,3 +447,18 @@ LogicalResult WriteOp::verify() {
            << getDestination().getType();
   return verifyRows(*this, getValues(), getDestination(), getTile().getType());
 }
+
+LogicalResult AddInOrderOp::verify() {
+  auto block = dyn_cast<BlockArgument>(getTile());
+  auto blocks =
+      block ? dyn_cast<ForBlocksOp>(block.getOwner()->getParentOp()) : nullptr;
+  TileType tile = getTile().getType();
+  if (!blocks || tile.getAxis() != Axis::Queries || !tile.getByHead())
+    return emitOpError("expected a block of queries by_head, got ") << tile;
+  if (!getColumns(getDestination().getType()))
+    return emitOpError("expected memory of T x H x D, got ")
+           << getDestination().getType();
+  if (!getPart().getType().getElementType().isF32())
+    return emitOpError("expected a part of f32, got ") << getPart().getType();
+  return verifyRows(*this, getPart(), getDestination(), tile);
+}

@@ -14,6 +14,7 @@
 
 #include "GPULimits.h"
 #include "varlen/Dialect/Varlen/IR/Varlen.h"
+#include "varlen/Dialect/Varlen/IR/VarlenScore.h"
 
 #include "mlir/IR/Diagnostics.h"
 
@@ -155,13 +156,11 @@ static LogicalResult verifyTileRows(EmitError error, StringRef name,
                  << ", got " << rows;
 }
 
-LogicalResult GPUScheduleAttr::verify(EmitError error, int64_t warps,
-                                      int64_t blockM, int64_t kvBlock,
-                                      int64_t stages, int64_t ctas,
-                                      int64_t slack, int64_t lag, int64_t rings,
-                                      int64_t rescaleThreshold,
-                                      int64_t scoresFirst, int64_t fewPart,
-                                      int64_t producers, int64_t maps) {
+LogicalResult GPUScheduleAttr::verify(
+    EmitError error, int64_t warps, int64_t blockM, int64_t kvBlock,
+    int64_t stages, int64_t ctas, int64_t slack, int64_t lag, int64_t rings,
+    int64_t rescaleThreshold, int64_t scoresFirst, int64_t fewPart,
+    int64_t producers, int64_t maps, int64_t fiveProducts) {
   if (failed(verifyRange(error, "warps", warps, 1, kMaxWarps)))
     return failure();
   // A product takes 16 rows of one side and contracts over 16 of the other.
@@ -186,7 +185,8 @@ LogicalResult GPUScheduleAttr::verify(EmitError error, int64_t warps,
       failed(verifyRange(error, "few_part", fewPart, 0, kMaxPartBlocks)) ||
       failed(
           verifyRange(error, "producers", producers, 0, kMaxWarps - warps)) ||
-      failed(verifyRange(error, "maps", maps, 0, 1)))
+      failed(verifyRange(error, "maps", maps, 0, 1)) ||
+      failed(verifyRange(error, "five_products", fiveProducts, 0, 1)))
     return failure();
   if (maps > 0 && producers == 0)
     return error() << "expected maps with producers only, which copy by them";
@@ -254,6 +254,9 @@ LogicalResult GPUScheduleAttr::verifyFits(Operation *operation) const {
   if (getScoresFirst())
     return op->emitOpError("expected scores_first of gradients only, got ")
            << *this;
+  if (getFiveProducts())
+    return op->emitOpError("expected five_products of gradients only, got ")
+           << *this;
   if (op.isTangent() && getRescaleThreshold() != 0)
     return op->emitOpError("expected a rescale_threshold of an attention "
                            "without tangents only, got ")
@@ -278,6 +281,27 @@ LogicalResult GPUScheduleAttr::verifyFitsTarget(Operation *op,
 // GPUGradScheduleAttr
 //===----------------------------------------------------------------------===//
 
+/// That only one kernel adds up dq, and that its warps are at the same block:
+/// they share the gradients of its scores.
+static LogicalResult verifyFiveProducts(EmitError error, GPUScheduleAttr dq,
+                                        GPUScheduleAttr dk,
+                                        GPUScheduleAttr dv) {
+  if (dq.getFiveProducts() || (dv && dv.getFiveProducts()))
+    return error() << "expected five_products of dk only, got "
+                   << (dq.getFiveProducts() ? dq : dv);
+  if (!dk.getFiveProducts())
+    return success();
+  if (dv)
+    return error() << "expected dk and dv in one kernel with five_products";
+  if (dk.getTiles().areWarpsApart())
+    return error() << "expected no slack, one ring and no producers with "
+                      "five_products, got "
+                   << dk;
+  // Rows of dq are shared by warps as those of a tile.
+  return verifyTileRows(error, "block_m of dk with five_products",
+                        dk.getBlockM(), dk.getWarps());
+}
+
 LogicalResult GPUGradScheduleAttr::verify(EmitError error, GPUScheduleAttr dq,
                                           GPUScheduleAttr dk,
                                           GPUScheduleAttr dv) {
@@ -294,6 +318,8 @@ LogicalResult GPUGradScheduleAttr::verify(EmitError error, GPUScheduleAttr dq,
       failed(verifyTileRows(error, "kv_block of dk", dk.getKvBlock(),
                             dk.getWarps())))
     return failure();
+  if (failed(verifyFiveProducts(error, dq, dk, dv)))
+    return failure();
   if (!dv)
     return success();
   if (dv.getKvBlock() != dk.getKvBlock())
@@ -304,6 +330,27 @@ LogicalResult GPUGradScheduleAttr::verify(EmitError error, GPUScheduleAttr dq,
                         dv.getWarps());
 }
 
+/// That nothing is made of dq's kernel but dq, and that the mask alone says
+/// which blocks a tile visits.
+static LogicalResult verifyFitsFiveProducts(AttentionOpInterface op,
+                                            Attribute schedule) {
+  auto refuse = [&](StringRef expected) {
+    return op->emitOpError("expected ")
+           << expected << " with five_products, got " << schedule;
+  };
+  if (op.isTangent())
+    return refuse("gradients of an attention without tangents");
+  if (op.getElementType().isF32())
+    return refuse("elements of f16 or bf16");
+  Block *score = op.getScoreBody();
+  if (score && getVisible(score))
+    return refuse("a score region that hides no keys");
+  if (llvm::any_of(op.getWrtCaptures(),
+                   [&](int64_t number) { return !isKeyTable(score, number); }))
+    return refuse("no gradients of captures but of tables of keys");
+  return success();
+}
+
 LogicalResult GPUGradScheduleAttr::verifyFits(Operation *operation) const {
   auto op = cast<AttentionOpInterface>(operation);
   if (!op.isGradient())
@@ -311,6 +358,8 @@ LogicalResult GPUGradScheduleAttr::verifyFits(Operation *operation) const {
                            "attention on a GPU, got ")
            << *this;
   if (failed(verifyKernel(op, *this)))
+    return failure();
+  if (getDk().getFiveProducts() && failed(verifyFitsFiveProducts(op, *this)))
     return failure();
   GPUScheduleAttr dv = getDv() ? getDv() : getDk();
   if (failed(verifyAccumulator(op, "head_dim of q", getDq().getBlockM(),

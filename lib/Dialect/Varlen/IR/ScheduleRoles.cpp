@@ -87,6 +87,11 @@ static GPUScheduleAttr getStatisticsSchedule(GPUScheduleAttr dq) {
 SmallVector<Role> GPUGradScheduleAttr::getRoles(Operation *operation) const {
   auto op = cast<AttentionOpInterface>(operation);
   RoleShape ofQueries = getQueryShape(op, getDq());
+  if (GPUScheduleAttr dk = getDk(); dk.getFiveProducts()) {
+    ofQueries.clearsDq = true;
+    return {{RoleKind::Statistics, ofQueries, getStatisticsSchedule(getDq())},
+            {RoleKind::InOrderGrad, getKeyShape(op, dk), dk}};
+  }
   SmallVector<Role> roles = {
       {RoleKind::Statistics, ofQueries, getStatisticsSchedule(getDq())},
       {RoleKind::QueryGrad, ofQueries, getDq()}};

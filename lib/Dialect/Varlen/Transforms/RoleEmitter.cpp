@@ -188,6 +188,9 @@ void RoleEmitter::emit(const Role &role) {
       return emitOut(role.shape);
     case RoleKind::Statistics:
       return emitStatistics(role.shape);
+    case RoleKind::InOrderGrad:
+      return emitKeyGrad(role.shape, /*ofKeys=*/true, /*ofValues=*/true,
+                         /*ofQueries=*/true);
     case RoleKind::QueryGrad:
       return emitQueryGrad(role.shape);
     case RoleKind::KeyGrad:

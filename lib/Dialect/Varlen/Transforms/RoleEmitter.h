@@ -54,8 +54,10 @@ private:
   ForTilesOp emitQueryGrad(const RoleShape &shape);
   /// dk, dv or both: a tile of keys visits the queries that see it. Who owns dk
   /// owns the gradients of tables of keys, too. Four products; the gradients of
-  /// tangents have eight, with a dout ten.
-  ForTilesOp emitKeyGrad(const RoleShape &shape, bool ofKeys, bool ofValues);
+  /// tangents have eight, with a dout ten. With `ofQueries` tiles also add up
+  /// dq in their order: five products.
+  ForTilesOp emitKeyGrad(const RoleShape &shape, bool ofKeys, bool ofValues,
+                         bool ofQueries = false);
   /// All of them, of a sequence: its keys block by block, with dq of all its
   /// pairs, which are padded to whole multiples of `shape.tile`. Five products;
   /// the gradients of tangents have ten, with a dout twelve.

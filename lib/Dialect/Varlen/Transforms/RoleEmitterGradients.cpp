@@ -100,6 +100,10 @@ ForTilesOp RoleEmitter::emitStatistics(const RoleShape &shape) {
   write(written, statistics, t, otherwise);
   if (sink)
     write(term, sinkTerms, t, 0.0);
+  if (shape.clearsDq) {
+    RankedTensorType rows = rowsOf(op.getQ(), shape.tile, shape);
+    write(fill(rows.getShape(), 0.0), op.getDestinations()[0], t, 0.0);
+  }
   return loop;
 }
 
@@ -232,8 +236,11 @@ ForTilesOp RoleEmitter::emitQueryGrad(const RoleShape &shape) {
 }
 
 ForTilesOp RoleEmitter::emitKeyGrad(const RoleShape &shape, bool ofKeys,
-                                    bool ofValues) {
-  StringRef name = ofKeys && ofValues ? "dkv" : ofKeys ? "dk" : "dv";
+                                    bool ofValues, bool ofQueries) {
+  StringRef name = ofQueries            ? "dqkv"
+                   : ofKeys && ofValues ? "dkv"
+                   : ofKeys             ? "dk"
+                                        : "dv";
   OpBuilder::InsertionGuard guard(b);
   auto loop = beginTiles(name, Axis::Keys, shape.tile);
   Value t = loop.getTile();
@@ -257,10 +264,19 @@ ForTilesOp RoleEmitter::emitKeyGrad(const RoleShape &shape, bool ofKeys,
         QueryRows other = readQueryRows(block, shape.block, shape);
         ValueRange statistic =
             readStatistics(block, statisticOf(shape.block, shape.orientation));
-        return emitGradStep(shape, other, own, statistic, block, t, wrt,
-                            {/*dq=*/Value(), ofKeys ? sums.front() : Value(),
-                             ofValues ? sums.back() : Value(),
-                             /*dcaptures=*/ValueRange()});
+        Value part;
+        if (ofQueries)
+          part = fill(rowsOf(op.getQ(), shape.block, shape).getShape(), 0.0);
+        ValueRange results =
+            emitGradStep(shape, other, own, statistic, block, t, wrt,
+                         {part, ofKeys ? sums.front() : Value(),
+                          ofValues ? sums.back() : Value(),
+                          /*dcaptures=*/ValueRange()});
+        if (!ofQueries)
+          return results;
+        AddInOrderOp::create(b, results.front(), op.getDestinations()[0], block,
+                             scaleAttr());
+        return results.drop_front();
       });
   SmallVector<Value> gradients = op.getDestinations();
   if (ofKeys)

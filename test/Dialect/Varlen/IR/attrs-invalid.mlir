@@ -358,3 +358,45 @@ func.func @memory_carrier(%x: f32) -> f32 {
   %y = math.exp %x {varlen.memory_depends_on = "memref.alloc"} : f32
   return %y : f32
 }
+
+// -----
+
+// expected-error @below {{expected five_products from 0 to 1, got 2}}
+module attributes {s = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2, five_products = 2>} {}
+
+// -----
+
+// expected-error @below {{expected five_products of dk only, got #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2, five_products = 1>}}
+module attributes {s = #varlen.gpu_grad_schedule<
+  dq = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2, five_products = 1>,
+  dk = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2>>} {}
+
+// -----
+
+// expected-error @below {{expected five_products of dk only, got #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2, five_products = 1>}}
+module attributes {s = #varlen.gpu_grad_schedule<
+  dq = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2>,
+  dk = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2>,
+  dv = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2, five_products = 1>>} {}
+
+// -----
+
+// expected-error @below {{expected dk and dv in one kernel with five_products}}
+module attributes {s = #varlen.gpu_grad_schedule<
+  dq = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2>,
+  dk = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2, five_products = 1>,
+  dv = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2>>} {}
+
+// -----
+
+// expected-error @below {{expected no slack, one ring and no producers with five_products, got #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2, rings = 2, five_products = 1>}}
+module attributes {s = #varlen.gpu_grad_schedule<
+  dq = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2>,
+  dk = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2, rings = 2, five_products = 1>>} {}
+
+// -----
+
+// expected-error @below {{expected block_m of dk with five_products to be a multiple of 16 * warps = 64, got 32}}
+module attributes {s = #varlen.gpu_grad_schedule<
+  dq = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2>,
+  dk = <warps = 4, block_m = 32, kv_block = 64, stages = 2, ctas = 2, five_products = 1>>} {}

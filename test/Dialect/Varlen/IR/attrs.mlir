@@ -62,6 +62,10 @@ func.func private @threshold() attributes {s = #varlen.gpu_schedule<warps = 4, b
 func.func private @order() attributes {s = #varlen.gpu_grad_schedule<
   dq = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2>,
   dk = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2, scores_first = 1>>}
+// CHECK: dk = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2, five_products = 1>
+func.func private @five_products() attributes {s = #varlen.gpu_grad_schedule<
+  dq = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2>,
+  dk = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2, five_products = 1, producers = 0>>}
 // CHECK: #varlen.gpu_schedule<warps = 8, block_m = 128, kv_block = 64, stages = 2, ctas = 1, rings = 2>
 func.func private @rings() attributes {s = #varlen.gpu_schedule<warps = 8, block_m = 128, kv_block = 64, stages = 2, ctas = 1, rings = 2>}
 

@@ -108,3 +108,14 @@ func.func @part_pairs(%batch: !varlen.batch) {
       : (!varlen.batch) -> (memref<?x2xi32>, memref<2xi64>, memref<?xi32>)
   return
 }
+
+// -----
+
+// Tiles of queries are in this order.
+
+func.func @last_first(%cu: memref<?xi32>, %n: index) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  // expected-error @below {{'varlen.list_tiles' op expected last_first of tiles of keys without weights, got '!varlen.tile<queries(64)>'}}
+  %l, %c = varlen.list_tiles !varlen.tile<queries(64)> of %batch loops(1) last_first : memref<?x2xi32>, memref<2xi64>
+  return
+}

@@ -39,6 +39,14 @@ func.func @weights(%cu: memref<?xi32>, %n: index, %checked: memref<2xi64>) {
   return
 }
 
+// CHECK-LABEL: func.func @last_first
+// CHECK: varlen.list_tiles !varlen.tile<keys(64)> of %batch loops(1) last_first : memref<?x2xi32>, memref<2xi64>
+func.func @last_first(%cu: memref<?xi32>, %n: index) {
+  %batch = varlen.batch %cu, %cu rows(%n, %n) heads(%n, %n) mask <full> : memref<?xi32>, memref<?xi32>
+  %list, %count = varlen.list_tiles !varlen.tile<keys(64)> of %batch loops(1) last_first : memref<?x2xi32>, memref<2xi64>
+  return
+}
+
 // CHECK-LABEL: func.func @reads
 // CHECK: %sequence, %tile, %kv_head = varlen.read_tile %{{.*}}[%{{.*}}] heads(%{{.*}}) : memref<?x2xi32>
 // CHECK: %q_row, %q_rows, %q_used, %k_row, %k_rows, %k_used = varlen.read_sequence %batch[%sequence] : index, index, index, index, index, index

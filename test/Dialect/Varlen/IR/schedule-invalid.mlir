@@ -134,3 +134,65 @@ func.func @f(%q: tensor<?x4x64xbf16>, %cu: tensor<?xi32>) {
       : (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x64xbf16>, tensor<4x?xf32>)
   return
 }
+
+// -----
+
+func.func @f(%q: tensor<?x4x64xbf16>, %cu: tensor<?xi32>) {
+  // expected-error @below {{'varlen.attn' op expected five_products of gradients only, got #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2, five_products = 1>}}
+  %out, %lse = varlen.attn %q, %q, %q, %cu, %cu {varlen.schedule = #varlen.gpu_schedule<warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2, five_products = 1>}
+      : (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x64xbf16>, tensor<4x?xf32>)
+  return
+}
+
+// -----
+
+// Three planes of the gradients of scores would have to be shared.
+
+func.func @f(%q: tensor<?x4x64xf32>, %lse: tensor<4x?xf32>, %cu: tensor<?xi32>) {
+  // expected-error @below {{'varlen.attn_grad' op expected elements of f16 or bf16 with five_products, got #varlen.gpu_grad_schedule<}}
+  %g:3 = varlen.attn_grad %q, %q, %q, %q, %q, %lse, %cu, %cu {varlen.schedule = #varlen.gpu_grad_schedule<dq = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2>, dk = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2, five_products = 1>>}
+      : (tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<4x?xf32>, tensor<?xi32>, tensor<?xi32>) -> (tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?x4x64xf32>)
+  return
+}
+
+// -----
+
+!q = tensor<?x4x64xbf16>
+!lse = tensor<4x?xf32>
+func.func @f(%q: !q, %lse: !lse, %cu: tensor<?xi32>) {
+  // expected-error @below {{'varlen.attn_jvp_grad' op expected gradients of an attention without tangents with five_products, got #varlen.gpu_grad_schedule<}}
+  %g:3 = varlen.attn_jvp_grad %q, %q, %q, %q, %q, %q, %q, %q, %lse, %q, %lse, %cu, %cu {varlen.schedule = #varlen.gpu_grad_schedule<dq = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2>, dk = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2, five_products = 1>>}
+      : (!q, !q, !q, !q, !q, !q, !q, !q, !lse, !q, !lse, tensor<?xi32>, tensor<?xi32>) -> (!q, !q, !q)
+  return
+}
+
+// -----
+
+!q = tensor<?x4x64xbf16>
+!lse = tensor<4x?xf32>
+func.func @f(%q: !q, %lse: !lse, %cu: tensor<?xi32>, %documents: !lse) {
+  // expected-error @below {{'varlen.attn_grad' op expected a score region that hides no keys with five_products, got #varlen.gpu_grad_schedule<}}
+  %g:3 = varlen.attn_grad %q, %q, %q, %q, %q, %lse, %cu, %cu captures(%documents) {varlen.schedule = #varlen.gpu_grad_schedule<dq = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2>, dk = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2, five_products = 1>>}
+      : (!q, !q, !q, !q, !q, !lse, tensor<?xi32>, tensor<?xi32>, !lse) -> (!q, !q, !q)
+      score (%s: f32, %i: i32, %j: i32, %b: f32) {
+        %x = arith.sitofp %j : i32 to f32
+        %visible = arith.cmpf olt, %x, %b : f32
+        varlen.yield %s, %visible : f32, i1
+      }
+  return
+}
+
+// -----
+
+!q = tensor<?x4x64xbf16>
+!lse = tensor<4x?xf32>
+func.func @f(%q: !q, %lse: !lse, %cu: tensor<?xi32>, %slopes: tensor<4xf32>) {
+  // expected-error @below {{'varlen.attn_grad' op expected no gradients of captures but of tables of keys with five_products, got #varlen.gpu_grad_schedule<}}
+  %g:4 = varlen.attn_grad %q, %q, %q, %q, %q, %lse, %cu, %cu captures(%slopes) {wrt_captures = array<i64: 0>, varlen.schedule = #varlen.gpu_grad_schedule<dq = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2>, dk = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2, five_products = 1>>}
+      : (!q, !q, !q, !q, !q, !lse, tensor<?xi32>, tensor<?xi32>, tensor<4xf32>) -> (!q, !q, !q, tensor<4xf32>)
+      score (%s: f32, %i: i32, %j: i32, %b: f32) {
+        %x = arith.mulf %s, %b : f32
+        varlen.yield %x : f32
+      }
+  return
+}

@@ -619,3 +619,49 @@ func.func @read_quantised(%k: memref<?x4x64xi8>, %t: !varlen.tile<keys(64)>) {
   %0 = varlen.read %k at %t : memref<?x4x64xi8>, !varlen.tile<keys(64)> -> tensor<64x64xf64>
   return
 }
+
+// -----
+
+func.func @in_order_at_tile(%batch: !varlen.batch, %dQ: memref<?x16x64xbf16>, %part: tensor<64x64xf32>) {
+  varlen.for_tiles "dq" %t of queries(64) in %batch {
+    // expected-error@+1 {{expected a block of queries by_head, got '!varlen.tile<queries(64)>'}}
+    varlen.add_in_order %part to %dQ at %t : tensor<64x64xf32> -> memref<?x16x64xbf16>, !varlen.tile<queries(64)>
+  }
+  return
+}
+
+// -----
+
+func.func @in_order_of_numbers(%batch: !varlen.batch, %lse: memref<16x?xf32>, %part: tensor<64x1xf32>) {
+  varlen.for_tiles "dq" %t of keys(64) in %batch {
+    varlen.for_blocks %b of queries(64) by_head meeting %t : !varlen.tile<keys(64)> {
+      // expected-error@+1 {{expected memory of T x H x D, got 'memref<16x?xf32>'}}
+      varlen.add_in_order %part to %lse at %b : tensor<64x1xf32> -> memref<16x?xf32>, !varlen.tile<queries(64) by_head>
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @in_order_of_bf16(%batch: !varlen.batch, %dQ: memref<?x16x64xbf16>, %part: tensor<64x64xbf16>) {
+  varlen.for_tiles "dq" %t of keys(64) in %batch {
+    varlen.for_blocks %b of queries(64) by_head meeting %t : !varlen.tile<keys(64)> {
+      // expected-error@+1 {{expected a part of f32, got 'tensor<64x64xbf16>'}}
+      varlen.add_in_order %part to %dQ at %b : tensor<64x64xbf16> -> memref<?x16x64xbf16>, !varlen.tile<queries(64) by_head>
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @in_order_of_other_rows(%batch: !varlen.batch, %dQ: memref<?x16x64xbf16>, %part: tensor<32x64xf32>) {
+  varlen.for_tiles "dq" %t of keys(64) in %batch {
+    varlen.for_blocks %b of queries(64) by_head meeting %t : !varlen.tile<keys(64)> {
+      // expected-error@+1 {{expected 64 rows of 64 columns or more, got 'tensor<32x64xf32>'}}
+      varlen.add_in_order %part to %dQ at %b : tensor<32x64xf32> -> memref<?x16x64xbf16>, !varlen.tile<queries(64) by_head>
+    }
+  }
+  return
+}

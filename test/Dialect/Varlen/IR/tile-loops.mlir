@@ -231,3 +231,18 @@ func.func @quantised(%K: memref<?x4x40xi8>, %V: memref<?x4x24xf8E4M3FN>,
   %s = varlen.read %Scale at %t : memref<?x4x1xf32, strided<[0, 1, 1]>>, !varlen.tile<keys(64)> -> tensor<1x64xf32>
   return
 }
+
+// CHECK-LABEL: @in_order
+func.func @in_order(%batch: !varlen.batch, %dQ: memref<?x16x60xbf16>, %part: tensor<64x64xf32>) {
+  varlen.for_tiles "dq" %t of keys(32) in %batch {
+    varlen.for_blocks %b of queries(64) by_head meeting %t : !varlen.tile<keys(32)> {
+      // CHECK: varlen.add_in_order %{{.*}} to %{{.*}} at %{{.*}} times 1.250000e-01 : tensor<64x64xf32> -> memref<?x16x60xbf16>, <queries(64) by_head>
+      varlen.add_in_order %part to %dQ at %b times 0.125
+          : tensor<64x64xf32> -> memref<?x16x60xbf16>, !varlen.tile<queries(64) by_head>
+      // CHECK: varlen.add_in_order %{{.*}} to %{{.*}} at %{{.*}} : tensor<64x64xf32>
+      varlen.add_in_order %part to %dQ at %b
+          : tensor<64x64xf32> -> memref<?x16x60xbf16>, !varlen.tile<queries(64) by_head>
+    }
+  }
+  return
+}

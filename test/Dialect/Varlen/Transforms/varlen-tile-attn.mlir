@@ -236,3 +236,26 @@ func.func @gpu_bf16(%q: memref<?x4x64xbf16>, %cu: memref<?xi32>, %out: memref<?x
       }
   return
 }
+
+// Tiles of keys add up dq as well, of which the loop over rows has cleared all.
+// CHECK-LABEL: @five_products
+// CHECK-SAME: %[[DQ:[a-z0-9]*]]: memref<?x2x60xbf16>, %[[DK:[a-z0-9]*]]: memref<?x2x60xbf16>, %{{.*}}: memref<?x2x60xbf16>)
+// CHECK: varlen.for_tiles "delta" %[[T:.*]] of queries(128)
+// CHECK: varlen.write %{{.*}} to %[[DQ]] at %[[T]] otherwise (0.000000e+00) : tensor<128x64xf32> -> memref<?x2x60xbf16>, <queries(128)>
+// CHECK-NOT: varlen.for_tiles "dq"
+// CHECK: varlen.for_tiles "dqkv" %[[T:.*]] of keys(32)
+// CHECK: varlen.for_blocks %[[B:.*]] of queries(64) by_head meeting %[[T]]
+// CHECK: %[[ZERO:.*]] = linalg.fill {{.*}} -> tensor<64x64xf32>
+// CHECK: %[[P:.*]], %[[K:.*]], %[[V:.*]] = varlen.online_attn_grad kq at(%[[B]], %[[T]] {{.*}} dq(%[[ZERO]] : tensor<64x64xf32>) dk({{.*}} dv(
+// CHECK: varlen.add_in_order %[[P]] to %[[DQ]] at %[[B]] times 1.250000e-01 : tensor<64x64xf32> -> memref<?x2x60xbf16>, <queries(64) by_head>
+// CHECK: varlen.yield %[[K]], %[[V]]
+// CHECK: varlen.write %{{.*}} to %[[DK]] at %[[T]] otherwise (0.000000e+00) times 1.250000e-01
+func.func @five_products(%q: memref<?x2x60xbf16>, %cu: memref<?xi32>, %out: memref<?x2x60xbf16>, %lse: memref<2x?xf32>,
+                         %dq: memref<?x2x60xbf16>, %dk: memref<?x2x60xbf16>, %dv: memref<?x2x60xbf16>) {
+  varlen.attn_grad %q, %q, %q, %q, %out, %lse, %cu, %cu outs(%dq, %dk, %dv) {
+    scale = 0.125 : f32, varlen.schedule = #varlen.gpu_grad_schedule<
+      dq = <warps = 4, block_m = 128, kv_block = 64, stages = 2, ctas = 2>,
+      dk = <warps = 2, block_m = 64, kv_block = 32, stages = 2, ctas = 2, five_products = 1>>
+  } : (memref<?x2x60xbf16>, memref<?x2x60xbf16>, memref<?x2x60xbf16>, memref<?x2x60xbf16>, memref<?x2x60xbf16>, memref<2x?xf32>, memref<?xi32>, memref<?xi32>, memref<?x2x60xbf16>, memref<?x2x60xbf16>, memref<?x2x60xbf16>) -> ()
+  return
+}

@@ -131,9 +131,56 @@ def Kernel_StoreOp : Kernel_RowsOp<"store", [MemoryEffects<[MemWrite]>]> {
                rows.group, rows.valid); }]>];
 }
 
+def Kernel_AddInOrderOp : Kernel_Op<"add_in_order", [
+    MemoryEffects<[MemRead, MemWrite]>, AllTypesMatch<["part", "total"]>]> {
+  let summary = "Adds a tile to a sum that CTAs share, when it is its turn";
+  let description = [{
+    `sums` has room for many tiles, each in the order that suits the threads, and `counters`
+    numbers for each of them, as many as there are warps, 0 at first; both are of one kernel. The
+    result is tile `slot` of the sums and the part, or the part alone if it is the `first`. Unless
+    it is the `last` the result becomes the tile in memory.
+
+    The parts of a slot have turns that follow each other. A warp waits, unless its part is the first,
+    for the turn, and passes it on behind its numbers: no warp waits for another one of its
+    CTA. Who has the turn before has to be computed by then, or be under way.
+
+    ```mlir
+    %total = kernel.add_in_order %part to %sums[%slot] of %counters turn(%turn, %first, %last)
+        : tensor<64x64xf32>, memref<?xf32>, memref<?xi32>
+    ```
+  }];
+  let arguments = (ins
+    Kernel_TileOrFragment:$part, MemRefRankOf<[F32], [1]>:$sums, Index:$slot,
+    MemRefRankOf<[I32], [1]>:$counters, I32:$turn, I1:$first, I1:$last);
+  let results = (outs Kernel_TileOrFragment:$total);
+  let assemblyFormat = [{
+    $part `to` $sums `[` $slot `]` `of` $counters `turn` `(` $turn `,` $first `,` $last `)` attr-dict
+    `:` type($part) `,` type($sums) `,` type($counters)
+  }];
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Fragments
 //===----------------------------------------------------------------------===//
+
+def Kernel_StageOp : Kernel_Op<"stage", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "A fragment in shared memory, for all warps";
+  let description = [{
+    By all threads, which pass a barrier behind it. The memory holds the fragment until the next
+    `kernel.stage` of the kernel, whose memory is the same. In between all threads have waited for
+    the contractions that read it, and then passed another barrier: that of a `kernel.ring.wait` of the
+    only ring, without slack, is one.
+
+    ```mlir
+    %shared = kernel.stage %ds : vector<1x8x2x2xbf16> to memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+    ```
+  }];
+  let arguments = (ins Kernel_Fragment:$fragment);
+  let results = (outs Kernel_Shared:$memory);
+  let assemblyFormat = "$fragment attr-dict `:` type($fragment) `to` type($memory)";
+  let hasVerifier = 1;
+}
 
 def Kernel_Operand : AnyTypeOf<[Kernel_Fragment, Kernel_Shared]>;
 

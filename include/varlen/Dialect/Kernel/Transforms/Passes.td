@@ -383,7 +383,8 @@ def KernelLowerMemory : Pass<"kernel-lower-memory", "::mlir::ModuleOp"> {
     the proxy what others have stored to the slot before.
 
     `kernel.take` becomes an atomic addition of relaxed order by the first thread, which
-    stores the number before the next barrier. Numbers lie behind all tiles.
+    stores the number before the next barrier. Numbers lie behind all tiles. `kernel.stage` becomes
+    stores of two neighbours and a barrier, with that fence in front.
 
     *Requires*: `gpu.func` kernels with `known_block_size`. Global memory aligned
     to 16 bytes. The protocol of `kernel.ring`.
@@ -408,7 +409,7 @@ def KernelLowerMemory : Pass<"kernel-lower-memory", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect",
     "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
     "::mlir::memref::MemRefDialect", "::mlir::NVVM::NVVMDialect",
-    "::mlir::scf::SCFDialect"];
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
   let options = [
     Option<"sharedBytes", "shared-bytes", "int64_t", "232448",
            "Bytes of shared memory that a CTA can have">,
@@ -469,13 +470,15 @@ def KernelLowerAccess : Kernel_Pass<"kernel-lower-access"> {
     by the first of the four lanes. `kernel.load`: each thread loads the values
     of its rows. A row and head from a grouped rows clause take one 64-bit
     division for the tile and one of 32 bits for each row; none if the group is
-    a constant 1.
+    a constant 1. `kernel.add_in_order`: one lane of a warp waits for the turn by loads that
+    acquire, all lanes load, add and store 16 bytes at a time, neighbours beside
+    each other, and one lane passes the turn on by a store that releases.
 
     *Requires*: fragments; memory with the identity layout starts at a multiple
     of 16 bytes, `first` of the rows clause is not negative.
-    *Guarantees*: no `kernel.load` and `kernel.store` is left; memory outside the
-    rows that exist is not touched.
-    *Numerics*: none.
+    *Guarantees*: no `kernel.load`, `kernel.store` and `kernel.add_in_order` is left; memory outside
+    the rows that exist is not touched.
+    *Numerics*: the additions of `kernel.add_in_order`.
 
     ```mlir
     kernel.store %out to %o rows(%row, %head, %first, %one) valid(%n)
@@ -492,8 +495,8 @@ def KernelLowerAccess : Kernel_Pass<"kernel-lower-access"> {
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
-    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
-    "::mlir::vector::VectorDialect"];
+    "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect", "::mlir::NVVM::NVVMDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }
 
 def KernelExpandReductions : Kernel_Pass<"kernel-expand-reductions"> {

@@ -80,10 +80,12 @@ struct RoleShape {
   /// Of steps: see varlen.online_attn and varlen.online_attn_grad.
   int64_t rescaleThreshold = 0;
   bool scoresFirst = false;
+  /// Of statistics: whether they clear dq, which other tiles only add to.
+  bool clearsDq = false;
 };
 /// What the tiles of one loop own: out and lse, with their tangents where the
-/// operation has some; the statistics of rows; dq; dk, dv or both; dq, dk and
-/// dv of whole sequences.
+/// operation has some; the statistics of rows; dq; dk, dv or both; both, and
+/// what their keys add to dq; dq, dk and dv of whole sequences.
 enum class RoleKind {
   Out,
   Statistics,
@@ -91,6 +93,7 @@ enum class RoleKind {
   KeyGrad,
   ValueGrad,
   KeyValueGrad,
+  InOrderGrad,
   SequenceGrad
 };
 struct Role {

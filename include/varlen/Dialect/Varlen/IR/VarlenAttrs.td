@@ -226,7 +226,9 @@ def Varlen_GPUScheduleAttr : Varlen_Attr<"GPUSchedule", "gpu_schedule", [
     With `producers` so many more warps of the CTA do nothing but copy, as far ahead as
     there are stages, and the rows of the next tile while results of one are written; the target
     needs mbarriers that threads can wait for (sm_90 and later). With `maps`, 1, they copy whole
-    blocks and tiles of 16-bit rows by tensor maps that each CTA makes first (TMA; sm_90a).
+    blocks and tiles of 16-bit rows by tensor maps that each CTA makes first (TMA; sm_90a). Of dk and dv in one kernel: with
+    `five_products`, 1, it also makes dq, which tiles of keys add up in the order of tiles
+    (`varlen.add_in_order`), where two kernels compute the scores and the gradient of p twice.
 
     ```mlir
     #varlen.gpu_schedule<warps = 4, block_m = 128, kv_block = 64, stages = 2, ctas = 2>
@@ -248,26 +250,28 @@ def Varlen_GPUScheduleAttr : Varlen_Attr<"GPUSchedule", "gpu_schedule", [
     DefaultValuedParameter<"int64_t", "0",
       "kv blocks in a part of the keys of few queries">:$few_part,
     DefaultValuedParameter<"int64_t", "0", "warps that only copy">:$producers,
-    DefaultValuedParameter<"int64_t", "0", "whether these copy by tensor maps">:$maps);
+    DefaultValuedParameter<"int64_t", "0", "whether these copy by tensor maps">:$maps,
+    DefaultValuedParameter<"int64_t", "0",
+      "whether tiles of keys add up dq as well">:$five_products);
   let assemblyFormat = [{
     `<` `warps` `=` $warps `,` `block_m` `=` $blockM `,` `kv_block` `=` $kvBlock
     `,` `stages` `=` $stages `,` `ctas` `=` $ctas
     (`,` struct($slack, $lag, $rings, $rescale_threshold, $scores_first, $few_part,
-                $producers, $maps)^)? `>`
+                $producers, $maps, $five_products)^)? `>`
   }];
   let genVerifyDecl = 1;
   let builders = [AttrBuilder<(ins "const ::mlir::varlen::GPUTiles &":$tiles), [{
     return $_get($_ctxt, tiles.warps, tiles.blockM, tiles.kvBlock, tiles.stages,
                  tiles.ctas, tiles.slack, tiles.lag, tiles.rings,
                  tiles.rescaleThreshold, tiles.scoresFirst, tiles.fewPart,
-                 tiles.producers, tiles.maps);
+                 tiles.producers, tiles.maps, tiles.fiveProducts);
   }]>];
   let extraClassDeclaration = [{
     ::mlir::varlen::GPUTiles getTiles() const {
       return {getWarps(), getBlockM(), getKvBlock(), getStages(),
               getCtas(),  getSlack(),  getLag(),     getRings(),
               getRescaleThreshold(), getScoresFirst(), getFewPart(),
-              getProducers(), getMaps()};
+              getProducers(), getMaps(), getFiveProducts()};
     }
   }];
 }
@@ -283,7 +287,8 @@ def Varlen_GPUGradScheduleAttr : Varlen_Attr<"GPUGradSchedule", "gpu_grad_schedu
     those of `dk` and `dv` tiles of `kv_block` keys, a multiple of 16 to each
     warp, visit blocks of `block_m` queries, of which `stages` have room in shared
     memory. Without `dv` one kernel computes dk and dv; with it, each has its own,
-    whose accumulators need half the registers.
+    whose accumulators need half the registers. If `dk` has `five_products` no kernel is made of `dq`,
+    whose tiles are those of statistics alone.
 
     ```mlir
     #varlen.gpu_grad_schedule<

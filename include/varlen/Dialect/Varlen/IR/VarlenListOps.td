@@ -36,6 +36,8 @@ def Varlen_ListTilesOp : Varlen_Op<"list_tiles", [
     head of the group are in parts of so many `keys`: rows of it are (sequence, part), each of
     its one tile, and `first_parts` is in which row the first one is.
 
+    With `last_first` the last tile of a sequence is its first also of tiles of keys.
+
     With `checked(count)` another list of the batch has checked its entries.
 
     A tile of queries is as much work as its sequence has keys, and a tile of keys
@@ -56,7 +58,8 @@ def Varlen_ListTilesOp : Varlen_Op<"list_tiles", [
     ConfinedAttr<I64Attr, [IntNonNegative]>:$loops,
     OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$part_keys,
     OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$part_pairs,
-    Optional<Varlen_MemRef<I64, 1>>:$checked, UnitAttr:$by_head);
+    Optional<Varlen_MemRef<I64, 1>>:$checked, UnitAttr:$last_first,
+    UnitAttr:$by_head);
   // The effect of the operation makes an unused list stay, as it checks the batch.
   let results = (outs
     Res<Varlen_MemRef<I32, 2>, "", [MemAlloc]>:$list,
@@ -66,7 +69,7 @@ def Varlen_ListTilesOp : Varlen_Op<"list_tiles", [
   let assemblyFormat = [{
     $tile `of` $batch `loops` `(` $loops `)`
     (`parts` `(` $part_keys^ `,` $part_pairs `)`)?
-    (`checked` `(` $checked^ `:` type($checked) `)`)?
+    (`checked` `(` $checked^ `:` type($checked) `)`)? (`last_first` $last_first^)?
     (`by_head` $by_head^)? (`weights` $weights^)? attr-dict `:` type(results)
   }];
   let hasVerifier = 1;

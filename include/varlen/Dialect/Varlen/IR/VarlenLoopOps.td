@@ -387,6 +387,30 @@ def Varlen_WriteOp : Varlen_Op<"write"> {
   }];
 }
 
+def Varlen_AddInOrderOp : Varlen_Op<"add_in_order"> {
+  let summary = "Adds up what tiles of keys have for the rows of a block";
+  let description = [{
+    In a loop over blocks of queries, whose rows in use become `times` the sum of the parts of
+    all tiles that visit the block, rounded once. Parts are added in the order of tiles, the last
+    one first, whichever of them is computed when. Rows that no tile visits, or that are
+    not in use, keep what they have.
+
+    ```mlir
+    varlen.add_in_order %part to %dQ at %b times 0.125
+        : tensor<64x64xf32> -> memref<?x8x64xbf16>, !varlen.tile<queries(64) by_head>
+    ```
+  }];
+  let arguments = (ins
+    Varlen_Tile:$part,
+    Arg<Varlen_RowMemory, "T x H x D", [MemRead, MemWrite]>:$destination,
+    Varlen_TileType:$tile, OptionalAttr<F64Attr>:$factor);
+  let assemblyFormat = [{
+    $part `to` $destination `at` $tile (`times` $factor^)? attr-dict
+    `:` type($part) `->` type($destination) `,` type($tile)
+  }];
+  let hasVerifier = 1;
+}
+
 def Varlen_SizeOp : Varlen_Op<"size", [Pure]> {
   let summary = "How many rows a tile has, in whole multiples";
   let description = [{
