@@ -45,6 +45,12 @@ static constexpr GPUTiles scoresFirst(GPUTiles tiles) {
   return tiles;
 }
 
+/// That share the keys of few queries in parts of so many blocks.
+static constexpr GPUTiles inParts(GPUTiles tiles, int64_t blocks) {
+  tiles.fewPart = blocks;
+  return tiles;
+}
+
 //===----------------------------------------------------------------------===//
 // Tables
 //===----------------------------------------------------------------------===//
@@ -80,7 +86,7 @@ static constexpr GPURow tangentTable[] = {
 static constexpr GPURow tangentTableF32[] = {{48, 2, {4, 64, 16, 2, 1}}};
 
 // Of quantised keys. The scales of a block take as many registers as its
-// columns of a score tile, and its rows others, on their way to shared memory.
+// columns of a score tile.
 static constexpr GPURow attnTableQuantised[] = {
     {64, 1, {4, 64, 48, 2, 2}},   {64, 2, {4, 64, 32, 2, 2}},
     {128, 2, {4, 64, 32, 2, 2}},  {256, 2, {8, 128, 32, 2, 1}},
@@ -161,10 +167,14 @@ static constexpr GPURow tangentDkTableWgmma[] = {
     {128, 1, {8, 16, 128, 2, 1}},
     {128, 2, apart({8, 16, 128, 2, 1})},
 };
+// Caches are quantised for decoding, where bytes are on their way for two
+// blocks ahead.
 static constexpr GPURow attnTableQuantisedWgmma[] = {
-    {64, 2, {4, 64, 64, 2, 3}},
-    {128, 2, {4, 64, 48, 2, 2}},
-    {256, 2, {4, 64, 16, 2, 1}},
+    {64, 2, inParts({4, 64, 64, 3, 2}, 16)},
+    {128, 1, inParts({4, 64, 64, 3, 2}, 16)},
+    {128, 2, inParts({4, 64, 48, 2, 2}, 21)},
+    {256, 2, inParts({4, 64, 32, 2, 1}, 32)},
+    {256, 2, inParts({4, 64, 16, 2, 1}, 64)},
 };
 static constexpr GPURow dqTableWgmma[] = {
     {64, 2, {4, 64, 64, 2, 3}},

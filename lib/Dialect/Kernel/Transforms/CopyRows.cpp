@@ -69,16 +69,25 @@ bool kernel::canCopyAsync(CopyOp copy) {
          !readsBytes(copy);
 }
 
+bool kernel::canCopyBytesAsync(CopyOp copy) {
+  return readsBytes(copy) && hasWholeChunks(copy) &&
+         copy.getSlot()[0].getDefiningOp<RingAcquireOp>() &&
+         !getRoles(copy->getParentOfType<gpu::GPUFuncOp>());
+}
+
 namespace {
 
 /// Emits the copies of chunks, some at a time; what their copy is, says a
 /// callback.
 class Chunks {
 public:
-  Chunks(ThreadBuilder &b, CopyOp copy, ThreadRange threads);
+  /// What is done with them: widening has no source.
+  enum class Use { CopyAsync, CopyThroughRegisters, Widen };
+  Chunks(ThreadBuilder &b, CopyOp copy, ThreadRange threads, Use use);
 
   struct Chunk {
-    /// Whether the row exists, and the chunk in it, if chunks are whole.
+    /// Whether the row exists, and the chunk in it, if chunks are whole. Null,
+    /// as the address, without a source.
     Value exists;
     /// Index of the chunk's first element, and its column in the row.
     Value address, column;
@@ -98,6 +107,10 @@ public:
     Value first = advance(b, slot, b.getI8Type(), chunk.offset);
     return advance(b, first, b.getI8Type(), int32_t(chunk.rowOffset));
   }
+  SmallVector<Value> inSlots(ArrayRef<Value> slots, const Chunk &chunk) {
+    return llvm::map_to_vector(slots,
+                               [&](Value slot) { return inSlot(slot, chunk); });
+  }
 
 private:
   /// Whether a constant is between the rows of a tile.
@@ -113,6 +126,7 @@ private:
   IndexBuilder wide{b, b.getI64Type()};
   CopyOp copy;
   ThreadRange threads;
+  Use use;
   int64_t rows, headDim;
   Type element;
   Value source;
@@ -121,12 +135,14 @@ private:
 
 } // namespace
 
-Chunks::Chunks(ThreadBuilder &b, CopyOp copy, ThreadRange threads)
-    : b(b), copy(copy), threads(threads) {
+Chunks::Chunks(ThreadBuilder &b, CopyOp copy, ThreadRange threads, Use use)
+    : b(b), copy(copy), threads(threads), use(use) {
   MemRefType type = copy.getSource().getType();
   rows = getSharedRows(cast<MemRefType>(copy.getSlot()[0].getType()));
   headDim = type.getShape().back();
   element = getStoredElement(copy);
+  if (use == Use::Widen)
+    return;
   auto metadata = memref::ExtractStridedMetadataOp::create(b, copy.getSource());
   auto [known, offset] = type.getStridesAndOffset();
   auto value = [&](int64_t constant, Value dynamic) {
@@ -170,7 +186,7 @@ Value Chunks::addressOf(Value row, Value column) {
   // The last one is of columns.
   for (auto [number, stride] : llvm::zip_first(place, strides))
     distance = wide.add(distance, wide.mul(number, stride));
-  if (!canCopyAsync(copy))
+  if (use != Use::CopyAsync)
     return advance(b, advance(b, source, element, distance), element, column);
   column = b.createOrFold<arith::ExtUIOp>(b.getI64Type(), column);
   return advance(b, source, element, wide.add(distance, column));
@@ -191,20 +207,27 @@ void Chunks::forEach(Order order, function_ref<void(ArrayRef<Chunk>)> body) {
                                  b.constant(rhs));
   };
 
-  Value zero = arith::ConstantIndexOp::create(b, 0);
-  Value valid = arith::MaxSIOp::create(b, copy.getValid(), zero);
-  valid =
-      arith::MinSIOp::create(b, valid, arith::ConstantIndexOp::create(b, rows));
-  Value left = arith::SubIOp::create(
-      b, arith::IndexCastOp::create(b, b.getI32Type(), valid), firstRow);
-  // Whole tiles need no comparison of rows.
-  bool isWhole = getConstantIntValue(copy.getValid()) >= rows;
-  Value inRow = arith::ConstantIntOp::create(b, 1, 1);
-  if (headDim % 16 != 0 && hasWholeChunks(copy)) {
-    inRow = less(column, headDim);
-    left = arith::SelectOp::create(b, inRow, left, b.constant(0));
+  // What a source has: the rows behind the first one of the thread, if not all
+  // exist, and where that lies, if rows are evenly spaced.
+  Value left, inRow, firstAddress;
+  bool isWhole = true;
+  if (use != Use::Widen) {
+    Value zero = arith::ConstantIndexOp::create(b, 0);
+    Value valid = arith::MaxSIOp::create(b, copy.getValid(), zero);
+    valid = arith::MinSIOp::create(b, valid,
+                                   arith::ConstantIndexOp::create(b, rows));
+    left = arith::SubIOp::create(
+        b, arith::IndexCastOp::create(b, b.getI32Type(), valid), firstRow);
+    // Whole tiles need no comparison of rows.
+    isWhole = getConstantIntValue(copy.getValid()) >= rows;
+    inRow = arith::ConstantIntOp::create(b, 1, 1);
+    if (headDim % 16 != 0 && hasWholeChunks(copy)) {
+      inRow = less(column, headDim);
+      left = arith::SelectOp::create(b, inRow, left, b.constant(0));
+    }
+    if (isEven())
+      firstAddress = addressOf(firstRow, column);
   }
-  Value firstAddress = isEven() ? addressOf(firstRow, column) : Value();
   Value inSlab = chunk, slabOffset = b.constant(0);
   if (across > kRowBytes / 16) {
     inSlab = b.bitAnd(chunk, 7);
@@ -220,6 +243,8 @@ void Chunks::forEach(Order order, function_ref<void(ArrayRef<Chunk>)> body) {
     Value phase = b.bitAnd(rowsAtOnce % 8 == 0 ? firstRow : row, 7);
     Value offset = b.add(b.mul(b.bitXor(inSlab, phase), 16), slabOffset);
     offset = b.add(offset, b.mul(start, kRowBytes));
+    if (use == Use::Widen)
+      return {Value(), Value(), column, offset, distance * kRowBytes};
     Value exists = inRow;
     if (!isWhole)
       exists = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, left,
@@ -275,19 +300,21 @@ void Chunks::forEach(Order order, function_ref<void(ArrayRef<Chunk>)> body) {
 }
 
 void kernel::emitCopyAsync(ThreadBuilder &b, CopyOp copy, ThreadRange threads) {
-  Chunks chunks(b, copy, threads);
+  Chunks chunks(b, copy, threads, Chunks::Use::CopyAsync);
   Value slot = getAddress(b, copy.getSlot()[0]);
+  // Less than 16 bytes go by way of the first-level cache.
+  int32_t bytes = kChunk * getStoredElement(copy).getIntOrFloatBitWidth() / 8;
+  auto cache = NVVM::LoadCacheModifierKindAttr::get(
+      b.getContext(), bytes == 16 ? NVVM::LoadCacheModifierKind::CG
+                                  : NVVM::LoadCacheModifierKind::CA);
   chunks.forEach(Chunks::Order::Unrolled, [&](ArrayRef<Chunks::Chunk> batch) {
     for (const Chunks::Chunk &chunk : batch) {
-      // Of 16 bytes, as many are read; the others are zero.
-      Value size = b.createOrFold<arith::SelectOp>(chunk.exists, b.constant(16),
-                                                   b.constant(0));
+      // Of these bytes, as many are read; the others are zero.
+      Value size = b.createOrFold<arith::SelectOp>(
+          chunk.exists, b.constant(bytes), b.constant(0));
       Value destination = chunks.inSlot(slot, chunk);
-      NVVM::CpAsyncOp::create(
-          b, destination, chunk.address, b.getI32IntegerAttr(16),
-          NVVM::LoadCacheModifierKindAttr::get(b.getContext(),
-                                               NVVM::LoadCacheModifierKind::CG),
-          size);
+      NVVM::CpAsyncOp::create(b, destination, chunk.address,
+                              b.getI32IntegerAttr(bytes), cache, size);
     }
   });
 }
@@ -353,33 +380,58 @@ static Value widenChunk(ThreadBuilder &b, CopyOp copy, Value bits) {
   return arith::ExtFOp::create(b, wide, numbers);
 }
 
+/// Stores elements of a chunk to its slots: in each what rounding to those
+/// before has left.
+static void storeChunk(ThreadBuilder &b, CopyOp copy, Value bits,
+                       ValueRange addresses) {
+  auto shared = cast<MemRefType>(copy.getSlot()[0].getType());
+  auto narrow = VectorType::get({kChunk}, shared.getElementType());
+  Value rest = readsBytes(copy) ? widenChunk(b, copy, bits) : bits;
+  for (Value address : addresses) {
+    Value term = rest;
+    if (rest.getType() != bits.getType() || addresses.size() > 1)
+      term = arith::TruncFOp::create(b, narrow, rest);
+    if (addresses.size() > 1) {
+      // The next term is what rounding this one has left.
+      Value wide = arith::ExtFOp::create(b, rest.getType(), term);
+      rest = arith::SubFOp::create(b, rest, wide);
+    }
+    LLVM::StoreOp::create(b, term, address, /*alignment=*/16);
+  }
+}
+
 void kernel::emitCopyThroughRegisters(ThreadBuilder &b, CopyOp copy,
                                       ThreadRange threads) {
-  Chunks chunks(b, copy, threads);
+  Chunks chunks(b, copy, threads, Chunks::Use::CopyThroughRegisters);
   SmallVector<Value> slots;
   for (Value slot : copy.getSlot())
     slots.push_back(getAddress(b, slot));
-  auto shared = cast<MemRefType>(copy.getSlot()[0].getType());
-  auto narrow = VectorType::get({kChunk}, shared.getElementType());
   chunks.forEach(Chunks::Order::Looped, [&](ArrayRef<Chunks::Chunk> batch) {
     // All loads of a batch are on their way before the first is waited for.
     SmallVector<Value> loaded;
     for (const Chunks::Chunk &chunk : batch)
       loaded.push_back(loadChunk(b, copy, chunk));
-    for (auto [bits, chunk] : llvm::zip(loaded, batch)) {
-      Value rest = readsBytes(copy) ? widenChunk(b, copy, bits) : bits;
-      for (Value slot : slots) {
-        Value term = rest;
-        if (rest.getType() != bits.getType() || slots.size() > 1)
-          term = arith::TruncFOp::create(b, narrow, rest);
-        if (slots.size() > 1) {
-          // The next term is what rounding this one has left.
-          Value wide = arith::ExtFOp::create(b, rest.getType(), term);
-          rest = arith::SubFOp::create(b, rest, wide);
-        }
-        Value destination = chunks.inSlot(slot, chunk);
-        LLVM::StoreOp::create(b, term, destination, /*alignment=*/16);
-      }
+    for (auto [bits, chunk] : llvm::zip(loaded, batch))
+      storeChunk(b, copy, bits, chunks.inSlots(slots, chunk));
+  });
+}
+
+void kernel::emitWidening(ThreadBuilder &b, CopyOp copy, ValueRange slot,
+                          ThreadRange threads) {
+  Chunks chunks(b, copy, threads, Chunks::Use::Widen);
+  SmallVector<Value> slots;
+  for (Value memory : slot)
+    slots.push_back(getAddress(b, memory));
+  auto type = VectorType::get({kChunk}, b.getI8Type());
+  chunks.forEach(Chunks::Order::Looped, [&](ArrayRef<Chunks::Chunk> batch) {
+    SmallVector<SmallVector<Value>> places;
+    SmallVector<Value> loaded;
+    for (const Chunks::Chunk &chunk : batch) {
+      places.push_back(chunks.inSlots(slots, chunk));
+      loaded.push_back(LLVM::LoadOp::create(b, type, places.back().front(),
+                                            /*alignment=*/8));
     }
+    for (auto [bits, place] : llvm::zip(loaded, places))
+      storeChunk(b, copy, bits, place);
   });
 }

@@ -25,6 +25,8 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
 
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -148,19 +150,60 @@ SmallVector<int64_t> SharedMemory::allocateSlots(RingOp ring) {
   return offsets;
 }
 
+namespace {
+/// A copy of quantised rows as bytes, and which memory of a slot it is to.
+struct CopyOfBytes {
+  CopyOp copy;
+  SmallVector<unsigned> numbers;
+};
+} // namespace
+
+/// Those to one slot of the ring, which are like those to each other one.
+static SmallVector<CopyOfBytes> findCopiesOfBytes(RingOp ring) {
+  SmallVector<CopyOfBytes> copies;
+  auto acquires =
+      llvm::make_filter_range(ring->getUsers(), llvm::IsaPred<RingAcquireOp>);
+  if (acquires.empty())
+    return copies;
+  llvm::SmallSetVector<Operation *, 4> filling;
+  filling.insert_range((*acquires.begin())->getUsers());
+  for (Operation *op : filling)
+    if (auto copy = dyn_cast<CopyOp>(op); copy && canCopyBytesAsync(copy))
+      copies.push_back(
+          {copy, llvm::map_to_vector(copy.getSlot(), [](Value value) {
+             return cast<OpResult>(value).getResultNumber();
+           })});
+  return copies;
+}
+
 void SharedMemory::lowerRing(RingOp ring, ArrayRef<int64_t> offsets) {
   std::unique_ptr<RingProtocol> protocol = createProtocol(ring);
   protocol->lower(ring);
   // An operation finds the others of its slot.
   SmallVector<Operation *> users(ring->getUsers());
+  SmallVector<CopyOfBytes> ofBytes = findCopiesOfBytes(ring);
   auto giveMemory = [&](auto op) {
     ThreadBuilder b(op.getLoc(), op);
     op->replaceAllUsesWith(slot(b, ring, op.getI(), offsets));
   };
   for (Operation *user : users)
     TypeSwitch<Operation *>(user)
-        .Case<RingAcquireOp, RingWaitOp>([&](auto op) {
+        .Case([&](RingAcquireOp op) {
           protocol->lower(op);
+          giveMemory(op);
+        })
+        .Case([&](RingWaitOp op) {
+          protocol->lower(op, [&](ThreadBuilder &b) {
+            if (ofBytes.empty())
+              return;
+            SmallVector<Value> memory = slot(b, ring, op.getI(), offsets);
+            for (const CopyOfBytes &of : ofBytes)
+              emitWidening(b, of.copy,
+                           llvm::map_to_vector(
+                               of.numbers,
+                               [&](unsigned number) { return memory[number]; }),
+                           getCopyingThreads(use.kernel));
+          });
           giveMemory(op);
         })
         .Case([&](RingSlotOp op) { giveMemory(op); })
@@ -449,13 +492,21 @@ LogicalResult KernelLowerMemory::lower(gpu::GPUFuncOp kernel) {
   RingUse use;
   use.kernel = kernel;
   use.allAsync = llvm::all_of(copies, canCopyAsync);
-  use.anyAsync = copies.empty() || llvm::any_of(copies, canCopyAsync);
+  auto isAsync = [](CopyOp copy) {
+    return canCopyAsync(copy) || canCopyBytesAsync(copy);
+  };
+  use.anyAsync = copies.empty() || llvm::any_of(copies, isAsync);
   use.readByProxy = kernel
                         ->walk([](NVVM::WgmmaFenceAlignedOp) {
                           return WalkResult::interrupt();
                         })
                         .wasInterrupted();
   kernel.walk([&](TakeOp take) { lowerTake(take, threads.first); });
+  // While they say which slot they copy to.
+  llvm::SmallPtrSet<Operation *, 8> async;
+  for (CopyOp copy : copies)
+    if (isAsync(copy))
+      async.insert(copy);
   int64_t bytes = SharedMemory(use, mbarriers).lower();
   if (bytes > sharedBytes || bytes == kTooManyBytes)
     return kernel.emitOpError("needs ")
@@ -464,7 +515,7 @@ LogicalResult KernelLowerMemory::lower(gpu::GPUFuncOp kernel) {
            << sharedBytes.getValue();
   for (CopyOp copy : copies) {
     ThreadBuilder b(copy.getLoc(), copy);
-    if (canCopyAsync(copy)) {
+    if (async.contains(copy)) {
       emitCopyAsync(b, copy, threads);
       ++numAsync;
     } else {

@@ -44,11 +44,13 @@ public:
       NVVM::CpAsyncCommitGroupOp::create(b, commit.getLoc());
   }
 
-  void lower(RingWaitOp wait) override {
-    ImplicitLocOpBuilder b(wait.getLoc(), wait);
+  void lower(RingWaitOp wait,
+             function_ref<void(ThreadBuilder &)> landed) override {
+    ThreadBuilder b(wait.getLoc(), wait);
     // Copies that all go through registers are done when a barrier is passed.
     if (use.anyAsync)
       NVVM::CpAsyncWaitGroupOp::create(b, wait.getYounger());
+    landed(b);
     // What this thread has copied.
     if (use.readByProxy)
       emitProxyFence(b);
@@ -79,7 +81,8 @@ public:
   void lower(RingOp ring) override;
   void lower(RingRestartOp restart) override;
   void lower(RingAcquireOp acquire) override;
-  void lower(RingWaitOp wait) override;
+  void lower(RingWaitOp wait,
+             function_ref<void(ThreadBuilder &)> landed) override;
   void lower(RingReleaseOp release) override;
 
 private:
@@ -216,7 +219,9 @@ void MBarrierProtocol::lower(RingAcquireOp acquire) {
     NVVM::MBarrierArriveOp::create(b, Type(), full, Value());
 }
 
-void MBarrierProtocol::lower(RingWaitOp wait) {
+/// Nothing is copied as bytes: others wait than those who have copied.
+void MBarrierProtocol::lower(RingWaitOp wait,
+                             function_ref<void(ThreadBuilder &)> /*landed*/) {
   ThreadBuilder b(wait.getLoc(), wait);
   emitPass(b, Full, wait.getI(), parityOf(b, wait.getI()));
   // What all threads have copied.

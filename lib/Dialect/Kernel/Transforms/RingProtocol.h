@@ -9,6 +9,7 @@
 #ifndef VARLEN_DIALECT_KERNEL_TRANSFORMS_RINGPROTOCOL_H
 #define VARLEN_DIALECT_KERNEL_TRANSFORMS_RINGPROTOCOL_H
 
+#include "FragmentLayout.h"
 #include "Roles.h"
 #include "varlen/Dialect/Kernel/IR/Kernel.h"
 
@@ -27,7 +28,10 @@ public:
   virtual void lower(RingRestartOp /*restart*/) {}
   virtual void lower(RingAcquireOp /*acquire*/) {}
   virtual void lower(RingCommitOp /*commit*/) {}
-  virtual void lower(RingWaitOp wait) = 0;
+  /// `landed` emits what a thread does with its own copies to the slot when
+  /// they are there, before another one reads them.
+  virtual void lower(RingWaitOp wait,
+                     function_ref<void(ThreadBuilder &)> landed) = 0;
   virtual void lower(RingReleaseOp /*release*/) {}
 };
 

@@ -75,11 +75,14 @@ def Kernel_CopyOp : Kernel_RowsOp<"copy", [
 
     An f32 source has three slots of bf16: the planes whose sum it is. It passes
     through registers; the copy itself is then synchronous, the protocol is the
-    same. So does a source of i8 or f8E4M3FN, quantised rows, whose numbers f16, bf16 and
+    same. A source of i8 or f8E4M3FN has quantised rows, whose numbers f16, bf16 and
     the planes of f32 all have.
 
     It becomes `cp.async` of 16 bytes with zero fill, or loads and stores where
-    rows are not whole 16-byte chunks.
+    rows are not whole 16-byte chunks. Quantised rows of whole chunks of 8 go to a slot of a ring by
+    `cp.async` of 8 bytes, which the thread that has copied them widens in place when it
+    has waited for them; in a `kernel.roles`, where others wait, and outside of rings they
+    pass through registers.
 
     With a `block_table` the source is pages, `P x page x H x D`, and `row` is a row of
     the table: row r of the sequence (of r < 2^31) is row `r mod page` of page
