@@ -127,6 +127,10 @@ func.func @maps(%q: memref<?x8x64xbf16>, %k: memref<?x8x64xbf16>, %v: memref<?x8
   // CHECK: %[[SOME:.*]] = arith.maxsi %[[CTAS]], %c1
   // CHECK: gpu.launch blocks(%[[BLOCK:[a-z0-9_]+]], {{.*}}) in (%{{.*}} = %[[SOME]],
   // CHECK-NOT: kernel.tensor_map
+  // Blocks that nothing cuts are whole.
+  // CHECK-COUNT-2: kernel.ring.wait %{{.*}} younger {{[01]}} :
+  // CHECK: kernel.ring.wait %{{.*}} younger {{[01]}} whole :
+  // CHECK: kernel.ring.wait %{{.*}} younger {{[01]}} :
   // CHECK: } producers(4) registers(32) {
   // CHECK-NEXT: %[[FIRST:.*]] = arith.muli %[[BLOCK]], %c3 : index
   // CHECK-NEXT: kernel.tensor_map %[[Q]] rows(128) to %[[MEMORY]][%[[FIRST]]]

@@ -121,6 +121,7 @@ Values TileLoopConverter::emitStepLoop(bool masked, Value from, Value to,
         Values slots;
         for (auto [number, ring] : llvm::enumerate(rings)) {
           auto slot = kernel::RingWaitOp::create(b, ring, position, younger);
+          slot.setWhole(!masked && mapMemory);
           llvm::append_range(slots, slot.getResults());
           if (!hasRoles())
             emitFetch(number, narrow.add(i, ahead), masked);

@@ -102,15 +102,30 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // Where wgmma reads slots, those who wait for them publish what they have found there.
+  // Where wgmma reads slots, those who wait for them publish what they have found there, but of
+  // slots that a map has filled for sure.
   // CHECK-LABEL: gpu.func @wgmma
-  gpu.func @wgmma(%x: memref<?x4x64xf16>, %maps: memref<16x128xi8>, %n: i32, %i: index)
+  gpu.func @wgmma(%x: memref<?x4x64xf16>, %maps: memref<16x128xi8>, %n: i32, %i: index, %c: i1)
       kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
     %ring = kernel.ring stages(2) : !kernel.ring<memref<1x32x64xf16, #wg>>
+    %other = kernel.ring stages(2) : !kernel.ring<memref<1x32x64xf16, #wg>>
     // CHECK: kernel.roles
     kernel.roles consumers(4) {
+      // CHECK: nvvm.mbarrier.try_wait
       // CHECK: nvvm.fence.proxy
+      // CHECK: "test.first"
       %k = kernel.ring.wait %ring[%n] younger 0 : !kernel.ring<memref<1x32x64xf16, #wg>>
+      "test.first"(%k) : (memref<1x32x64xf16, #wg>) -> ()
+      // CHECK: nvvm.mbarrier.try_wait
+      // CHECK-NOT: nvvm.fence.proxy
+      // CHECK: "test.whole"
+      %l = kernel.ring.wait %ring[%n] younger 0 whole : !kernel.ring<memref<1x32x64xf16, #wg>>
+      "test.whole"(%l) : (memref<1x32x64xf16, #wg>) -> ()
+      // CHECK: nvvm.mbarrier.try_wait
+      // CHECK: nvvm.fence.proxy
+      // CHECK: "test.other"
+      %m = kernel.ring.wait %other[%n] younger 0 whole : !kernel.ring<memref<1x32x64xf16, #wg>>
+      "test.other"(%m) : (memref<1x32x64xf16, #wg>) -> ()
       nvvm.wgmma.fence.aligned
       kernel.ring.release %ring[%n] : !kernel.ring<memref<1x32x64xf16, #wg>>
     } producers(4) {
@@ -119,8 +134,15 @@ gpu.module @kernels {
       // CHECK-NOT: nvvm.fence.proxy
       // CHECK: nvvm.mbarrier.expect_tx
       %k = kernel.ring.acquire %ring[%n] : !kernel.ring<memref<1x32x64xf16, #wg>>
-      kernel.copy_by_map %map row(%i) head(%i) to %k : memref<1x32x64xf16, #wg>
+      scf.if %c {
+        kernel.copy_by_map %map row(%i) head(%i) to %k : memref<1x32x64xf16, #wg>
+      } else {
+        kernel.copy %x rows(%i, %i, %i, %i) valid(%i) to %k : memref<?x4x64xf16>, memref<1x32x64xf16, #wg>
+      }
       kernel.ring.commit %ring : !kernel.ring<memref<1x32x64xf16, #wg>>
+      %m = kernel.ring.acquire %other[%n] : !kernel.ring<memref<1x32x64xf16, #wg>>
+      kernel.copy %x rows(%i, %i, %i, %i) valid(%i) to %m : memref<?x4x64xf16>, memref<1x32x64xf16, #wg>
+      kernel.ring.commit %other : !kernel.ring<memref<1x32x64xf16, #wg>>
     }
     gpu.return
   }

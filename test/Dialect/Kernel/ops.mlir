@@ -79,6 +79,7 @@ func.func @fragments(%q: !shared, %k: !shared, %v: !values, %zero: vector<1x8x2x
 // CHECK: kernel.copy %{{.*}} rows({{.*}}) valid({{.*}}) to %[[S]]#0
 // CHECK: kernel.ring.commit %[[R]] : <memref
 // CHECK: kernel.ring.wait %[[R]][%[[I]]] younger 2 : <memref
+// CHECK: kernel.ring.wait %[[R]][%[[I]]] younger 1 whole : <memref
 // CHECK: kernel.ring.slot %[[R]][%[[I]]] : <memref
 // CHECK: kernel.ring.release %[[R]][%[[I]]] : <memref
 // CHECK: kernel.ring.restart %[[R]] : !kernel.ring<memref
@@ -107,6 +108,7 @@ func.func @memory(%k: memref<?x8x40xbf16>, %f: memref<?x8x40xf32>,
   kernel.copy %k rows(%n, %n, %n, %n) valid(%n) to %s0 : memref<?x8x40xbf16>, !shared
   kernel.ring.commit %ring : !kernel.ring<!shared, !values>
   %t0, %t1 = kernel.ring.wait %ring[%i] younger 2 : !kernel.ring<!shared, !values>
+  %w0, %w1 = kernel.ring.wait %ring[%i] younger 1 whole : !kernel.ring<!shared, !values>
   %u0, %u1 = kernel.ring.slot %ring[%i] : !kernel.ring<!shared, !values>
   kernel.ring.release %ring[%i] : !kernel.ring<!shared, !values>
   kernel.ring.restart %ring : !kernel.ring<!shared, !values>

@@ -219,20 +219,30 @@ void SharedMemory::lowerRing(RingOp ring, ArrayRef<int64_t> offsets) {
   ring->erase();
 }
 
+template <typename CopyingOp> static bool isFilledBy(Value tile) {
+  return llvm::any_of(tile.getUsers(), llvm::IsaPred<CopyingOp>);
+}
+
 static RingArrivals getArrivals(RingOp ring) {
   RingArrivals arrivals = {};
-  for (Operation *user : ring->getUsers())
-    if (isa<RingAcquireOp>(user))
-      for (Operation *filling : user->getUsers()) {
-        if (isa<CopyByMapOp>(filling)) {
-          arrivals.ofBytes = true;
-          continue;
-        }
-        auto copy = dyn_cast<CopyOp>(filling);
-        bool isAsync = copy && canCopyAsync(copy);
-        arrivals.ofCopies |= isAsync;
-        arrivals.ofStores |= !isAsync;
+  arrivals.wholeByMap = true;
+  for (Operation *user : ring->getUsers()) {
+    if (!isa<RingAcquireOp>(user))
+      continue;
+    for (Value tile : user->getResults())
+      if (isFilledBy<CopyOp>(tile) && !isFilledBy<CopyByMapOp>(tile))
+        arrivals.wholeByMap = false;
+    for (Operation *filling : user->getUsers()) {
+      if (isa<CopyByMapOp>(filling)) {
+        arrivals.ofBytes = true;
+        continue;
       }
+      auto copy = dyn_cast<CopyOp>(filling);
+      bool isAsync = copy && canCopyAsync(copy);
+      arrivals.ofCopies |= isAsync;
+      arrivals.ofStores |= !isAsync;
+    }
+  }
   // A slot without anything is full when its threads say so.
   arrivals.ofCopies |= !arrivals.ofStores;
   return arrivals;

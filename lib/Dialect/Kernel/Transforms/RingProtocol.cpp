@@ -225,7 +225,7 @@ void MBarrierProtocol::lower(RingWaitOp wait,
   ThreadBuilder b(wait.getLoc(), wait);
   emitPass(b, Full, wait.getI(), parityOf(b, wait.getI()));
   // What all threads have copied.
-  if (use.readByProxy)
+  if (use.readByProxy && !(wait.getWhole() && arrivals.wholeByMap))
     emitProxyFence(b);
 }
 

@@ -61,9 +61,10 @@ void emitProxyFence(ImplicitLocOpBuilder &b);
 std::unique_ptr<RingProtocol> createBarrierProtocol(const RingUse &use);
 
 /// What arrives in the slots of a ring: what cp.async copies says so itself,
-/// what threads store, they have to say. Of copies by map bytes are counted.
+/// what threads store, they have to say. Of copies by map bytes are counted;
+/// with `wholeByMap` all tiles of which all rows exist are copied so.
 struct RingArrivals {
-  bool ofCopies, ofStores, ofBytes;
+  bool ofCopies, ofStores, ofBytes, wholeByMap;
 };
 
 /// Two mbarriers for each slot (PTX ISA, "Parallel Synchronization and

@@ -295,11 +295,14 @@ def Kernel_RingWaitOp : Kernel_SlotOp<"ring.wait"> {
   let summary = "Consumer: slot i is full";
   let description = [{
     The memory of the slot, to be read until it is released. At most `younger`
-    later commits may still be in flight, fewer than there are stages.
+    later commits may still be in flight, fewer than there are stages. With `whole` all rows of
+    what was copied to it exist: who has copied them by a map need not be told that others have not.
   }];
   let arguments = (ins Kernel_Ring:$ring, I32:$i,
-                       ConfinedAttr<I64Attr, [IntNonNegative]>:$younger);
-  let assemblyFormat = "$ring `[` $i `]` `younger` $younger attr-dict `:` type($ring)";
+                       ConfinedAttr<I64Attr, [IntNonNegative]>:$younger, UnitAttr:$whole);
+  let assemblyFormat = [{
+    $ring `[` $i `]` `younger` $younger (`whole` $whole^)? attr-dict `:` type($ring)
+  }];
   let hasVerifier = 1;
 }
 

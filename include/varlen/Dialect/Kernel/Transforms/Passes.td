@@ -379,7 +379,7 @@ def KernelLowerMemory : Pass<"kernel-lower-memory", "::mlir::ModuleOp"> {
     another warp of producers. Behind them comes a barrier of the producers, and a fence by which the first warp
     acquires all maps. `kernel.copy_by_map` becomes a
     `cp.async.bulk.tensor` for each slab by the first producer, which has the mbarrier expect the bytes before
-    it arrives there itself. Where kernels do not read slots by the async proxy, that thread publishes to
+    it arrives there itself. A wait for a slot that is `whole`, whose tiles have such copies, needs no fence. Where kernels do not read slots by the async proxy, that thread publishes to
     the proxy what others have stored to the slot before.
 
     `kernel.take` becomes an atomic addition of relaxed order by the first thread, which
