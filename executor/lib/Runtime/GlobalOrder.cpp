@@ -37,14 +37,15 @@ static void joinInto(Knowledge &to, const Knowledge &from) {
 }
 
 static bool knows(const Thread &thread, const GlobalOrder::Access &access) {
-  for (const Acquisition &acquisition : thread.block->cluster->acquisitions) {
-    auto found = acquisition.knowledge->find(access.cluster);
-    if (found != acquisition.knowledge->end() &&
-        access.tick <= found->second[access.component] &&
-        isBehind(thread, acquisition.component, acquisition.tick))
-      return true;
-  }
-  return false;
+  const auto &acquisitions = thread.block->cluster->acquisitions;
+  return std::any_of(acquisitions.begin(), acquisitions.end(),
+                     [&](const Acquisition &acquisition) {
+                       auto found = acquisition.knowledge->find(access.cluster);
+                       return found != acquisition.knowledge->end() &&
+                              access.tick <= found->second[access.component] &&
+                              isBehind(thread, acquisition.component,
+                                       acquisition.tick);
+                     });
 }
 
 /// What the thread publishes; what it does later is not part of it.

@@ -49,7 +49,7 @@ struct TileLoopContext {
   /// If tiles of the loop add up what blocks of queries get, and where. Another
   /// loop, before it, clears the counters.
   const GPUOrderedSums *sums = nullptr;
-  Value cleared;
+  Value cleared = {};
 };
 
 /// A tile of a list, of one kv head.

@@ -260,10 +260,10 @@ LogicalResult CopyOp::verify() {
 // Tensor maps
 //===----------------------------------------------------------------------===//
 
-void TensorMapOp::build(OpBuilder &b, OperationState &state, Value source,
+void TensorMapOp::build(OpBuilder &builder, OperationState &state, Value source,
                         Value memory, Value i, int64_t rows) {
-  build(b, state, LLVM::LLVMPointerType::get(b.getContext()), source, memory, i,
-        rows);
+  build(builder, state, LLVM::LLVMPointerType::get(builder.getContext()),
+        source, memory, i, rows);
 }
 
 LogicalResult TensorMapOp::verify() {

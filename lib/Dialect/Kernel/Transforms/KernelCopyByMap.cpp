@@ -71,7 +71,7 @@ struct KernelCopyByMap : kernel::impl::KernelCopyByMapBase<KernelCopyByMap> {
     roles.getProducing().walk([&](CopyOp copy) { copies.push_back(copy); });
     for (CopyOp copy : copies) {
       std::optional<Box> box = getBox(copy);
-      auto found = box ? maps.find(*box) : maps.end();
+      auto *found = box ? maps.find(*box) : maps.end();
       if (found == maps.end())
         continue;
       copyByMap(copy, found->second.getMap(), box->second);

@@ -156,6 +156,8 @@ static LogicalResult verifyTileRows(EmitError error, StringRef name,
                  << ", got " << rows;
 }
 
+// Parameters are declared by the keywords of the attribute.
+// NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name)
 LogicalResult GPUScheduleAttr::verify(
     EmitError error, int64_t warps, int64_t blockM, int64_t kvBlock,
     int64_t stages, int64_t ctas, int64_t slack, int64_t lag, int64_t rings,
