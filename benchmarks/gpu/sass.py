@@ -256,9 +256,9 @@ def _is_left_out(code):
     in accesses of 16 bytes."""
     if all(x.kind in _ARITHMETIC for x in code):
         return True
-    kinds = {x.kind for x in code}
     stores = [x.name for x in code if x.name.startswith("STG")]
-    return bool(stores) and not kinds & {"wgmma", "load"} and not any(".128" in x for x in stores)
+    of_block = any(x.kind == "wgmma" or x.name.startswith("LDG") for x in code)
+    return bool(stores) and not of_block and not any(".128" in x for x in stores)
 
 
 def path(body, begin, end):

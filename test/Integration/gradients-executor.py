@@ -19,7 +19,7 @@ NAMES = ("dq", "dk", "dv", "dsink")
 # One loop over tiles of keys, which add up dq in their order.
 FIVE_PRODUCTS = (
     "#varlen.gpu_grad_schedule<dq = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2>, "
-    "dk = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 1, five_products = 1>>"
+    "dk = <warps = {}, block_m = 64, kv_block = {}, stages = 2, ctas = 1, five_products = 1>>"
 )
 # (queries, keys) of sequences: whole tiles and parts of them, more blocks than a ring
 # holds, longer queries, longer keys, no rows, no key, one query.
@@ -159,14 +159,17 @@ keys = scores.compose(scores.key_bias(), scores.capped_alibi(20))
 run = check("table of keys", "bf16", 4, 2, 64, 64, runs=RUNS, score=keys, **WINDOW)
 alone("table of keys", *run, score=keys)
 # CTAs that wait for each other run together, or one after the other.
-five = {"schedule": FIVE_PRODUCTS, "co_resident": 0}
+five = {"schedule": FIVE_PRODUCTS.format(4, 64), "co_resident": 0}
 run = check("five products, window", "bf16", 6, 2, 64, 64, runs=RUNS, **five, **WINDOW)
 alone("five products, window", *run)
-one = check("five products, one CTA", "bf16", 6, 2, 64, 64, schedule=FIVE_PRODUCTS, **WINDOW)
+one = check("five products, one CTA", "bf16", 6, 2, 64, 64, **five | {"co_resident": 1}, **WINDOW)
 for key in ("dq", "dk", "dv"):
     assert one[2][key].tobytes() == run[2][key].tobytes(), f"{key} depends on the order of CTAs"
 check("five products, causal", "f16", 2, 1, 64, 40, window=(-1, 0), runs=RUNS, **five)
-check("five products, d128", "bf16", 2, 2, 128, 128, runs=3, unused=1, **five)
+# Eight warps share 128 columns of dq, not its 64 rows.
+wide = five | {"schedule": FIVE_PRODUCTS.format(8, 128)}
+check("five products, d128", "bf16", 2, 2, 128, 128, runs=RUNS, unused=1, **wide)
+check("five products, d120", "f16", 4, 2, 120, 64, runs=3, window=(-1, 0), **wide)
 if SOME:
     sys.exit()
 bias = scores.key_bias()

@@ -232,3 +232,39 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+// 32 rows are not 16 for each of four warps.
+
+!k = memref<1x64x64xf16, #gpu.address_space<workgroup>>
+gpu.module @kernels {
+  gpu.func @shared_by_columns(%mem: memref<?x4x64xf32>, %sk: !k, %n: index, %x: f32) kernel
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %e = tensor.empty() : tensor<32x64xf32>
+    // expected-error @below {{expected rows for all warps where elements depend on their row or column}}
+    %0 = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, n)>], iterator_types = ["parallel", "parallel"]}
+        outs(%e : tensor<32x64xf32>) {
+    ^bb0(%o: f32):
+      %i = linalg.index 0 : index
+      %j = arith.index_cast %i : index to i32
+      %f = arith.sitofp %j : i32 to f32
+      linalg.yield %f : f32
+    } -> tensor<32x64xf32>
+    %row = tensor.empty() : tensor<1x64xf32>
+    // expected-error @below {{expected rows for all warps where elements depend on their row or column}}
+    %1 = linalg.generic {indexing_maps = [affine_map<(m, n) -> (0, n)>, affine_map<(m, n) -> (m, n)>], iterator_types = ["parallel", "parallel"]}
+        ins(%row : tensor<1x64xf32>) outs(%e : tensor<32x64xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      linalg.yield %a : f32
+    } -> tensor<32x64xf32>
+    // expected-error @below {{expected rows for all warps}}
+    %2 = kernel.load %mem rows(%n, %n, %n, %n) valid(%n) otherwise %x : memref<?x4x64xf32> to tensor<32x64xf32>
+    %k = kernel.tile %sk : !k to tensor<64x64xf16>
+    %h = tensor.empty() : tensor<32x64xf16>
+    // expected-error @below {{expected rows for all warps, or a first factor whose rows are those of the sum, got 'tensor<32x64xf32>' for 4 warps}}
+    %3 = linalg.contract indexing_maps = [affine_map<(m, n, d) -> (m, d)>, affine_map<(m, n, d) -> (n, d)>, affine_map<(m, n, d) -> (m, n)>]
+        ins(%h, %k : tensor<32x64xf16>, tensor<64x64xf16>) outs(%e : tensor<32x64xf32>) -> tensor<32x64xf32>
+    gpu.return
+  }
+}

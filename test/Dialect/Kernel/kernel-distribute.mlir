@@ -204,6 +204,41 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // 32 rows are not 16 for each of four warps, but 64 columns are: the transpose of a
+  // product, of elements that are all alike, and of a store.
+  // CHECK-LABEL: gpu.func @shared_by_columns
+  // CHECK-SAME: workgroup(%[[K:.*]] : memref<1x64x64xbf16, #gpu.address_space<workgroup>>)
+  // CHECK: %[[A:.*]] = kernel.stage %{{.*}} : vector<1x4x2x2xbf16> to memref<1x64x64xbf16, #gpu.address_space<workgroup>>
+  // CHECK: %[[C:.*]] = kernel.contract %[[K]], %[[A]], %{{.*}} k(64) {a_t, b_t} : {{.*}} into vector<1x4x2x2xf32>
+  // CHECK: %[[X:.*]] = arith.mulf %[[C]], %{{.*}} : vector<1x4x2x2xf32>
+  // CHECK: kernel.store %[[X]] to {{.*}} {transposed} : vector<1x4x2x2xf32> to memref<?x4x64xf32>
+  gpu.func @shared_by_columns(%out: memref<?x4x64xf32>, %n: index, %one: f32)
+      workgroup(%sk: !k) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %k = kernel.tile %sk : !k to tensor<64x64xbf16>
+    %w = tensor.empty() : tensor<64x32xf32>
+    %x = linalg.fill ins(%one : f32) outs(%w : tensor<64x32xf32>) -> tensor<64x32xf32>
+    %e = tensor.empty() : tensor<64x32xbf16>
+    %f = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m, n)>],
+                         iterator_types = ["parallel", "parallel"]}
+        ins(%x : tensor<64x32xf32>) outs(%e : tensor<64x32xbf16>) {
+    ^bb0(%a: f32, %o: bf16):
+      %t = arith.truncf %a : f32 to bf16
+      linalg.yield %t : bf16
+    } -> tensor<64x32xbf16>
+    %z = arith.constant dense<0.0> : tensor<32x64xf32>
+    %s = linalg.contract indexing_maps = [affine_map<(m, n, d) -> (d, m)>, #vd, affine_map<(m, n, d) -> (m, n)>]
+        ins(%f, %k : tensor<64x32xbf16>, tensor<64x64xbf16>) outs(%z : tensor<32x64xf32>) -> tensor<32x64xf32>
+    %r = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m, n)>],
+                         iterator_types = ["parallel", "parallel"]}
+        ins(%s : tensor<32x64xf32>) outs(%z : tensor<32x64xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      %t = arith.mulf %a, %one : f32
+      linalg.yield %t : f32
+    } -> tensor<32x64xf32>
+    kernel.store %r to %out rows(%n, %n, %n, %n) valid(%n) : tensor<32x64xf32> to memref<?x4x64xf32>
+    gpu.return
+  }
+
   // One value a column: the same for all rows and warps.
   // CHECK-LABEL: gpu.func @columns
   // CHECK: %[[L:.*]]:2 = kernel.load {{.*}} : memref<4x?x2xf32> to vector<1x2x1x2xf32>, vector<1x2x1x2xf32>

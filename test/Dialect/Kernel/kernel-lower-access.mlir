@@ -256,3 +256,29 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+// Rows of memory are columns of the fragment; four warps have 64 rows of it, of which memory has 60.
+// CHECK-LABEL: gpu.func @transposed
+// CHECK-SAME: (%[[V:.*]]: vector<1x1x2x2xf32>, %[[OUT:.*]]: memref<?x4x60xf32>, %{{.*}}: index, %[[N:.*]]: index)
+// CHECK-DAG: %[[C60:.*]] = arith.constant 60 : i32
+// CHECK: %[[ROW:.*]] = arith.index_cast %[[COLUMN:.*]] : i32 to index
+// CHECK: %[[EXISTS:.*]] = arith.cmpi slt, %[[ROW]], %[[N]] : index
+// CHECK: scf.if %[[EXISTS]] {
+// CHECK:   %[[INSIDE:.*]] = arith.cmpi slt, %{{.*}}, %[[C60]] : i32
+// CHECK:   scf.if %[[INSIDE]] {
+// CHECK:     %[[X:.*]] = vector.extract %[[V]][0, 0, 0, 0]
+// CHECK:     memref.store %[[X]], %[[OUT]]
+// CHECK:   vector.extract %[[V]][0, 0, 1, 0]
+// CHECK: scf.if
+// CHECK:   vector.extract %[[V]][0, 0, 0, 1]
+// CHECK:   vector.extract %[[V]][0, 0, 1, 1]
+gpu.module @kernels {
+  gpu.func @transposed(%v: vector<1x1x2x2xf32>, %out: memref<?x4x60xf32>, %i: index, %n: index) kernel
+      attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %c1 = arith.constant 1 : index
+    kernel.store %v to %out rows(%i, %i, %i, %c1) valid(%n) {transposed} : vector<1x1x2x2xf32> to memref<?x4x60xf32>
+    gpu.return
+  }
+}

@@ -706,3 +706,11 @@ func.func @stage_rows(%factor: vector<3x8x2x2xbf16>) {
   %0 = kernel.stage %factor : vector<3x8x2x2xbf16> to memref<1x64x64xbf16, #gpu.address_space<workgroup>>
   return
 }
+
+// -----
+
+func.func @store_transposed(%tile: tensor<64x64xf32>, %out: memref<?x4x64xf32>, %i: index) {
+  // expected-error @below {{expected a fragment, rows by columns, with transposed, got 'tensor<64x64xf32>'}}
+  kernel.store %tile to %out rows(%i, %i, %i, %i) valid(%i) {transposed} : tensor<64x64xf32> to memref<?x4x64xf32>
+  return
+}

@@ -199,10 +199,18 @@ bool kernel::isStatistic(Type type) {
   return isRowStatistic(type) || isColumnStatistic(type);
 }
 
+bool kernel::isSharedByColumns(RankedTensorType tile, int64_t warps) {
+  int64_t rows = tile.getDimSize(0), columns = tile.getDimSize(1);
+  return rows % (16 * warps) != 0 && rows > 0 && rows % 8 == 0 && columns > 0 &&
+         columns % (16 * warps) == 0;
+}
+
 VectorType kernel::getFragmentType(RankedTensorType tile, int64_t warps) {
   if (!isTile(tile) || !VectorType::isValidElementType(tile.getElementType()))
     return {};
   int64_t rows = tile.getDimSize(0), columns = tile.getDimSize(1);
+  if (isSharedByColumns(tile, warps))
+    std::swap(rows, columns);
   if (rows == 0 || columns == 0 || (rows != 1 && rows % (16 * warps) != 0) ||
       (columns != 1 && columns % 8 != 0))
     return {};

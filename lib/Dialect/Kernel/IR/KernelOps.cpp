@@ -143,9 +143,13 @@ LogicalResult StoreOp::verify() {
            << mem;
   if (failed(verifyRows(*this, mem, getValues().getTypes())))
     return failure();
-  if (isColumnStatistic(getValues().front().getType()))
-    return emitOpError("expected one value for each row, got ")
-           << getValues().front().getType();
+  Type value = getValues().front().getType();
+  if (isColumnStatistic(value))
+    return emitOpError("expected one value for each row, got ") << value;
+  if (getTransposed() && (!isa<VectorType>(value) || isStatistic(value)))
+    return emitOpError("expected a fragment, rows by columns, with transposed, "
+                       "got ")
+           << value;
   return success();
 }
 

@@ -90,6 +90,21 @@ static LogicalResult checkHide(HideOp hide, linalg::GenericOp loops) {
                           "columns of its tile");
 }
 
+/// That the loops do the same to each element of a tile whose columns warps
+/// share.
+static LogicalResult checkSharedByColumns(linalg::GenericOp op) {
+  bool isAlike = op.getNumReductionLoops() == 0 &&
+                 op.getBody()->getOps<linalg::IndexOp>().empty() &&
+                 op.getBody()->getOps<HideOp>().empty();
+  for (OpOperand &operand : op->getOpOperands())
+    isAlike &= !isa<ShapedType>(operand.get().getType()) ||
+               op.getMatchingIndexingMap(&operand).isIdentity();
+  if (isAlike)
+    return success();
+  return op.emitOpError("expected rows for all warps where elements depend on "
+                        "their row or column");
+}
+
 static LogicalResult checkGeneric(linalg::GenericOp op, int64_t warps) {
   SmallVector<int64_t> loops = op.getStaticLoopRanges();
   if (loops.size() != 2)
@@ -105,6 +120,11 @@ static LogicalResult checkGeneric(linalg::GenericOp op, int64_t warps) {
                             "(m, 0) or (0, n), got ")
              << AffineMapAttr::get(map) << " for " << type;
   }
+  if (isSharedByColumns(
+          RankedTensorType::get(loops, Float32Type::get(op.getContext())),
+          warps) &&
+      failed(checkSharedByColumns(op)))
+    return failure();
   if (!getFragmentType(op, warps))
     return op.emitOpError("expected loops over numbers that a thread's "
                           "registers have room for, got ")
@@ -128,7 +148,7 @@ static LogicalResult checkGeneric(linalg::GenericOp op, int64_t warps) {
   return success();
 }
 
-static LogicalResult checkContract(linalg::ContractOp op) {
+static LogicalResult checkContract(linalg::ContractOp op, int64_t warps) {
   SmallVector<int64_t> loops = op.getStaticLoopRanges();
   SmallVector<AffineMap> maps = op.getIndexingMapsArray();
   auto isSharedTile = [](Value value) {
@@ -153,6 +173,13 @@ static LogicalResult checkContract(linalg::ContractOp op) {
   if (!isSharedTile(op.getInputs()[1]))
     return op.emitOpError(
         "expected the second factor to be a kernel.tile, in shared memory");
+  auto result = cast<RankedTensorType>(op.getResult(0).getType());
+  auto factor = cast<RankedTensorType>(op.getInputs()[0].getType());
+  if (isSharedByColumns(result, warps) && !isSharedTile(op.getInputs()[0]) &&
+      (maps[0].getDimPosition(0) == m || isSharedByColumns(factor, warps)))
+    return op.emitOpError("expected rows for all warps, or a first factor "
+                          "whose rows are those of the sum, got ")
+           << result << " for " << warps << " warps";
   Type element = getElementTypeOrSelf(op.getInputs()[1].getType());
   if (Type first = getElementTypeOrSelf(op.getInputs()[0].getType());
       !isSharedTile(op.getInputs()[0]) && maps[0].getDimPosition(0) != m &&
@@ -218,11 +245,21 @@ LogicalResult kernel::checkDistributable(Operation *op, int64_t warps) {
                   "registers have room for, got "
                << type;
     }
+  auto hasColumnsShared = [&](Type type) {
+    auto tile = dyn_cast<RankedTensorType>(type);
+    return tile && isSharedByColumns(tile, warps);
+  };
+  if (isa<LoadOp, RescaleOp, ScatterAddOp, AddKeysOp>(op) &&
+      (llvm::any_of(op->getOperandTypes(), hasColumnsShared) ||
+       llvm::any_of(op->getResultTypes(), hasColumnsShared)))
+    return op->emitOpError("expected rows for all warps");
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](linalg::GenericOp generic) {
         return checkGeneric(generic, warps);
       })
-      .Case([](linalg::ContractOp contract) { return checkContract(contract); })
+      .Case([&](linalg::ContractOp contract) {
+        return checkContract(contract, warps);
+      })
       .Case([](TileOp tile) { return checkTile(tile); })
       .Case([&](ScatterAddOp add) { return checkScatterAdd(add, warps); })
       .Case([&](AddKeysOp add) { return checkAddKeys(add, warps); })

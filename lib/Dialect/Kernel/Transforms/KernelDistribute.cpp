@@ -260,18 +260,25 @@ struct ContractPattern : Pattern<linalg::ContractOp> {
                   ConversionPatternRewriter &rewriter) const override {
     SmallVector<AffineMap> maps = op.getIndexingMapsArray();
     unsigned m = maps[2].getDimPosition(0), n = maps[2].getDimPosition(1);
-    Value acc = adaptor.getOutputs()[0], a = adaptor.getInputs()[0];
+    Value acc = adaptor.getOutputs()[0];
+    Value a = adaptor.getInputs()[0], other = adaptor.getInputs()[1];
     bool isTransposed = maps[0].getDimPosition(0) != m;
+    bool isOtherTransposed = maps[1].getDimPosition(0) != n;
     // The rows of a fragment are those of its warps.
     if (isTransposed && isa<VectorType>(a.getType()))
       a = StageOp::create(rewriter, op.getLoc(),
                           getSharedTileTypes(cast<RankedTensorType>(
                               op.getInputs()[0].getType()))[0],
                           a);
+    // The transpose of a product is that of the transposed factors.
+    if (isSharedByColumns(cast<RankedTensorType>(op.getResult(0).getType()),
+                          warps)) {
+      std::swap(a, other);
+      std::swap(isTransposed, isOtherTransposed);
+    }
     rewriter.replaceOpWithNewOp<kernel::ContractOp>(
-        op, acc.getType(), a, adaptor.getInputs()[1], acc,
-        op.getStaticLoopRanges()[3 - m - n], /*a_t=*/isTransposed,
-        /*b_t=*/maps[1].getDimPosition(0) != n);
+        op, acc.getType(), a, other, acc, op.getStaticLoopRanges()[3 - m - n],
+        /*a_t=*/isTransposed, /*b_t=*/isOtherTransposed);
     return success();
   }
 };
@@ -356,6 +363,25 @@ template <typename Op> struct AccessPattern : Pattern<Op> {
     if (failed(converted))
       return failure();
     rewriter.replaceOp(op, *converted);
+    return success();
+  }
+};
+
+/// The same of rows that may be columns of the fragment.
+struct StorePattern : AccessPattern<StoreOp> {
+  using AccessPattern::AccessPattern;
+
+  LogicalResult
+  matchAndRewrite(StoreOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto tile = cast<RankedTensorType>(op.getValues().front().getType());
+    if (isSharedByColumns(tile, warps))
+      rewriter.modifyOpInPlace(op, [&] {
+        op->setOperands(adaptor.getOperands());
+        op.setTransposed(true);
+      });
+    else
+      return AccessPattern::matchAndRewrite(op, adaptor, rewriter);
     return success();
   }
 };
@@ -498,9 +524,9 @@ void kernel::populateDistributePatternsAndLegality(TypeConverter &converter,
   patterns
       .add<GenericPattern, ContractPattern, FillPattern, EmptyPattern,
            ConstantPattern, SelectPattern, TilePattern, AccessPattern<LoadOp>,
-           AccessPattern<StoreOp>, AccessPattern<kernel::AddInOrderOp>,
-           RescalePattern, ScatterAddPattern, AddKeysPattern>(
-          converter, patterns.getContext(), warps);
+           StorePattern, AccessPattern<kernel::AddInOrderOp>, RescalePattern,
+           ScatterAddPattern, AddKeysPattern>(converter, patterns.getContext(),
+                                              warps);
   target.addIllegalDialect<linalg::LinalgDialect, tensor::TensorDialect>();
   target.addIllegalOp<TileOp, RescaleOp, ScatterAddOp, AddKeysOp>();
   target.addDynamicallyLegalOp<LoadOp, StoreOp, kernel::AddInOrderOp,

@@ -300,8 +300,41 @@ static void lower(LoadOp op, int64_t warps) {
   op.erase();
 }
 
+/// Rows of memory that are columns of the fragment.
+static void storeTransposed(ThreadBuilder &b, StoreOp op, int64_t warps) {
+  Value fragment = op.getValues().front(), mem = op.getMem();
+  auto type = cast<VectorType>(fragment.getType());
+  int64_t columns = op.getMem().getType().getDimSize(2);
+  RowLocator rows(b, op.getRows());
+  for (int64_t nTile = 0; nTile < type.getDimSize(1); ++nTile)
+    for (int64_t next = 0; next < 2; ++next) {
+      Value i = b.add(b.firstColumn(), 8 * nTile + next);
+      emitIf(b, rows.exists(i), [&] {
+        auto [row, head] = rows.locate(i);
+        forEachRow(
+            b, type, warps, [&](Value column, int64_t mTile, int64_t half) {
+              auto store = [&] {
+                Value element = vector::ExtractOp::create(
+                    b, fragment, ArrayRef<int64_t>{mTile, nTile, half, next});
+                memref::StoreOp::create(
+                    b, element, mem, ValueRange{row, head, b.toIndex(column)});
+              };
+              if (16 * warps * (mTile + 1) <= columns)
+                return store();
+              emitIf(b,
+                     arith::CmpIOp::create(b, arith::CmpIPredicate::slt, column,
+                                           b.constant(columns)),
+                     store);
+            });
+      });
+    }
+  op.erase();
+}
+
 static void lower(StoreOp op, int64_t warps) {
   ThreadBuilder b(op.getLoc(), OpBuilder(op));
+  if (op.getTransposed())
+    return storeTransposed(b, op, warps);
   auto type = cast<VectorType>(op.getValues().front().getType());
   MemRefType mem = op.getMem().getType();
   bool ofRows = isRowStatistic(type);

@@ -299,9 +299,7 @@ static LogicalResult verifyFiveProducts(EmitError error, GPUScheduleAttr dq,
     return error() << "expected no slack, one ring and no producers with "
                       "five_products, got "
                    << dk;
-  // Rows of dq are shared by warps as those of a tile.
-  return verifyTileRows(error, "block_m of dk with five_products",
-                        dk.getBlockM(), dk.getWarps());
+  return success();
 }
 
 LogicalResult GPUGradScheduleAttr::verify(EmitError error, GPUScheduleAttr dq,
@@ -332,16 +330,22 @@ LogicalResult GPUGradScheduleAttr::verify(EmitError error, GPUScheduleAttr dq,
                         dv.getWarps());
 }
 
-/// That nothing is made of dq's kernel but dq, and that the mask alone says
-/// which blocks a tile visits.
+/// That nothing is made of dq's kernel but dq, that the mask alone says which
+/// blocks a tile visits, and that warps can share a block of dq.
 static LogicalResult verifyFitsFiveProducts(AttentionOpInterface op,
-                                            Attribute schedule) {
+                                            GPUGradScheduleAttr schedule) {
   auto refuse = [&](StringRef expected) {
     return op->emitOpError("expected ")
            << expected << " with five_products, got " << schedule;
   };
   if (op.isTangent())
     return refuse("gradients of an attention without tangents");
+  int64_t shared = 16 * schedule.getDk().getWarps();
+  if (schedule.getDk().getBlockM() % shared != 0 &&
+      llvm::alignTo(op.getHeadDim(), 16) % shared != 0)
+    return op->emitOpError("expected block_m of dk or head_dim to be a "
+                           "multiple of 16 * warps = ")
+           << shared << " with five_products, got " << schedule;
   if (op.getElementType().isF32())
     return refuse("elements of f16 or bf16");
   Block *score = op.getScoreBody();

@@ -393,10 +393,3 @@ module attributes {s = #varlen.gpu_grad_schedule<
 module attributes {s = #varlen.gpu_grad_schedule<
   dq = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2>,
   dk = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2, rings = 2, five_products = 1>>} {}
-
-// -----
-
-// expected-error @below {{expected block_m of dk with five_products to be a multiple of 16 * warps = 64, got 32}}
-module attributes {s = #varlen.gpu_grad_schedule<
-  dq = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2>,
-  dk = <warps = 4, block_m = 32, kv_block = 64, stages = 2, ctas = 2, five_products = 1>>} {}

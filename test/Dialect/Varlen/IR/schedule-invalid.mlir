@@ -196,3 +196,16 @@ func.func @f(%q: !q, %lse: !lse, %cu: tensor<?xi32>, %slopes: tensor<4xf32>) {
       }
   return
 }
+
+// -----
+
+// Neither 32 rows nor 96 columns are 16 for each of 4 warps.
+
+!q = tensor<?x4x96xbf16>
+func.func @f(%q: !q, %lse: tensor<4x?xf32>, %cu: tensor<?xi32>) {
+  // expected-error @below {{'varlen.attn_grad' op expected block_m of dk or head_dim to be a multiple of 16 * warps = 64 with five_products, got #varlen.gpu_grad_schedule<}}
+  %g:3 = varlen.attn_grad %q, %q, %q, %q, %q, %lse, %cu, %cu {varlen.schedule = #varlen.gpu_grad_schedule<
+      dq = <warps = 4, block_m = 64, kv_block = 64, stages = 2, ctas = 2>, dk = <warps = 4, block_m = 32, kv_block = 64, stages = 2, ctas = 2, five_products = 1>>}
+      : (!q, !q, !q, !q, !q, tensor<4x?xf32>, tensor<?xi32>, tensor<?xi32>) -> (!q, !q, !q)
+  return
+}

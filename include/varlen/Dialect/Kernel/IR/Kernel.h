@@ -37,6 +37,10 @@ class LaunchOp;
 
 namespace mlir::varlen::kernel {
 
+/// Whether warps share the columns of a tile, as there are not rows for all of
+/// them: its fragment is then that of its transpose.
+bool isSharedByColumns(RankedTensorType tile, int64_t warps);
+
 /// Whether `type` is a shared tile, see Kernel_Shared.
 bool isSharedTile(Type type);
 /// Whether it is the type of a few numbers in shared memory.

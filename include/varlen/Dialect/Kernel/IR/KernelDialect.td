@@ -35,7 +35,8 @@ def Kernel_Dialect : Dialect {
     16 bits the A operand of both, and what `ldmatrix` and `stmatrix` x4 move. A
     statistic is a projection of it: R x 1 is `vector<R/16W x 1 x 2 x 1>`, the
     same in the four lanes of a row; 1 x C is `vector<1 x C/8 x 1 x 2>`, the same
-    in the eight lanes of a column and in all warps.
+    in the eight lanes of a column and in all warps. A tile of fewer rows than 16 for
+    each warp, but of as many columns, is the fragment of its transpose.
 
     A *shared tile* is `memref<SLABS x R x 64 x T, #gpu.address_space<workgroup>>`
     of a 16-bit T: slabs of 64 columns, rows of 128 bytes, whose 16-byte chunks

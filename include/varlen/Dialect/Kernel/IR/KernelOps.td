@@ -113,7 +113,8 @@ def Kernel_StoreOp : Kernel_RowsOp<"store", [MemoryEffects<[MemWrite]>]> {
   let description = [{
     Rows that exist are written: to memory `T x H x D` as they are, without the
     columns past its extent; to memory `H x T` one value each (R x 1), once, and to
-    memory `H x T x S` S values. Values and memory have the same element type.
+    memory `H x T x S` S values. Values and memory have the same element type. A fragment
+    is that of the transpose with `transposed`: its columns are the rows of memory.
 
     ```mlir
     kernel.store %out to %o rows(%row, %head, %first, %group) valid(%n)
@@ -122,13 +123,13 @@ def Kernel_StoreOp : Kernel_RowsOp<"store", [MemoryEffects<[MemWrite]>]> {
   }];
   let arguments = (ins
     Variadic<Kernel_TileOrFragment>:$values, Kernel_Global:$mem, Index:$row,
-    Index:$head, Index:$first, Index:$group, Index:$valid);
+    Index:$head, Index:$first, Index:$group, Index:$valid, UnitAttr:$transposed);
   let assemblyFormat = !strconcat(
       "$values `to` $mem ", Kernel_rowsFormat, [{ attr-dict `:` type($values) `to` type($mem) }]);
   let builders = [OpBuilder<(ins "::mlir::ValueRange":$values, "::mlir::Value":$mem,
                                  "::mlir::varlen::kernel::RowsOperands":$rows),
       [{ build($_builder, $_state, values, mem, rows.row, rows.head, rows.first,
-               rows.group, rows.valid); }]>];
+               rows.group, rows.valid, /*transposed=*/false); }]>];
 }
 
 def Kernel_AddInOrderOp : Kernel_Op<"add_in_order", [

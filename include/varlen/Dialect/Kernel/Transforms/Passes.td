@@ -73,7 +73,12 @@ def KernelDistribute : Kernel_Pass<"kernel-distribute"> {
     its lanes has another factor than 1 (`nvvm.vote.sync any`).
     `varlen.scatter_add` becomes loads and stores by two of the four lanes, a row each,
     to which the others hand their numbers (`gpu.shuffle`): one thread adds to a row of
-    memory, in the order of columns, so nothing has to be ordered by a barrier.
+    memory, in the order of columns, so nothing has to be ordered by a barrier. A contraction whose first
+    factor is in registers, but has not the rows of the result, reads it from shared memory, where all
+    threads put it (`kernel.stage`).
+
+    Where the rows of a tile are not 16 for each warp, but its columns are, threads have a fragment of its
+    transpose: as the result of contractions and of loops that do the same to each element, and in `kernel.store`.
 
     *Requires*: static rank-2 tiles, R a multiple of 16 W, C of 8 (16 where it is
     contracted over), in `linalg.generic` with the maps (m, n), (m, 0) and
