@@ -146,10 +146,13 @@ func.func @maps(%q: memref<?x8x64xbf16>, %k: memref<?x8x64xbf16>, %v: memref<?x8
   return
 }
 
-// One map of keys that are values, too; none of f32.
+// One map of keys that are values, too; none of f32, or of rows that are counted in 64 bits.
 // CHECK-LABEL: @shared_map(
 // CHECK: memref.alloc() : memref<512x128xi8>
 // CHECK-COUNT-2: kernel.tensor_map
+// CHECK-NOT: kernel.tensor_map
+// CHECK-LABEL: @wide_rows(
+// CHECK-NOT: x128xi8
 // CHECK-NOT: kernel.tensor_map
 // CHECK-LABEL: @no_map(
 // CHECK-NOT: x128xi8
@@ -158,6 +161,11 @@ func.func @shared_map(%q: memref<?x8x64xbf16>, %k: memref<?x8x64xbf16>, %cu: mem
                       %out: memref<?x8x64xbf16>, %lse: memref<8x?xf32>) {
   varlen.attn %q, %k, %k, %cu, %cu outs(%out, %lse) {varlen.schedule = #maps}
       : (memref<?x8x64xbf16>, memref<?x8x64xbf16>, memref<?x8x64xbf16>, memref<?xi32>, memref<?xi32>, memref<?x8x64xbf16>, memref<8x?xf32>) -> ()
+  return
+}
+func.func @wide_rows(%q: memref<?x8x64xbf16>, %cu: memref<?xi64>, %out: memref<?x8x64xbf16>, %lse: memref<8x?xf32>) {
+  varlen.attn %q, %q, %q, %cu, %cu outs(%out, %lse) {varlen.schedule = #maps}
+      : (memref<?x8x64xbf16>, memref<?x8x64xbf16>, memref<?x8x64xbf16>, memref<?xi64>, memref<?xi64>, memref<?x8x64xbf16>, memref<8x?xf32>) -> ()
   return
 }
 func.func @no_map(%q: memref<?x8x64xf32>, %cu: memref<?xi32>, %out: memref<?x8x64xf32>, %lse: memref<8x?xf32>) {

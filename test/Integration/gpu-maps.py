@@ -49,8 +49,9 @@ WORK = [
     (group("f16", (4, 2), 40, FULL, dv=24, sink=True, seqused=True), forward(2, 32, 32, 2, producers=1)),
     (group("bf16", (4, 2), 128, (70, 9), seqused=True),
      forward(4, 64, 32, 2, rings=2, rescale_threshold=8, producers=4)),
-    (group("f16", (2, 2), 96, CAUSAL, seqused=True, index="i64"), forward(4, 64, 32, 2, producers=4)),
-    # Rows without a map: of no whole chunks, and of f32.
+    (group("f16", (2, 2), 96, CAUSAL, seqused=True), forward(4, 64, 32, 2, producers=4)),
+    # Rows without a map: counted in 64 bits, of no whole chunks, and of f32.
+    (group("f16", (2, 2), 64, CAUSAL, index="i64"), forward(4, 64, 32, 2, producers=4)),
     (group("f16", (4, 2), 20, FULL, dv=24, sink=True), forward(2, 32, 32, 2, producers=1)),
     (group("f32", (2, 1), 32, FULL, sink=True), forward(2, 32, 16, 3, producers=2)),
     (group("bf16", (2, 1), 64, CAUSAL, score="t5_bias"), forward(4, 64, 16, 4, producers=4)),

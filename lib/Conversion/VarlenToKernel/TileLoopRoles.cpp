@@ -32,7 +32,12 @@ static constexpr int64_t kMaxMultiprocessors = 256;
 
 SmallVector<std::pair<Value, int64_t>> TileLoopConverter::getMaps() {
   llvm::SetVector<std::pair<Value, int64_t>> maps;
-  if (!hasRoles() || schedule.getMaps() == 0)
+  // A box begins at a row of 32 bits.
+  auto isOf32Bits = [](Value list) {
+    return !list || getElementTypeOrSelf(list.getType()).isInteger(32);
+  };
+  if (!hasRoles() || schedule.getMaps() == 0 || !isOf32Bits(batch.getCuQ()) ||
+      !isOf32Bits(batch.getCuK()))
     return {};
   auto add = [&](ArrayRef<ReadOp> reads, int64_t rows) {
     for (ReadOp read : reads) {

@@ -157,7 +157,7 @@ def Kernel_CopyByMapOp : Kernel_Op<"copy_by_map", [MemoryEffects<[MemRead, MemWr
   let summary = "All rows of a tile into a slot, through a tensor map (TMA)";
   let description = [{
     Rows `row` and up of a head of the memory that the map is of, as many as the slot has, all of which
-    exist. Columns past those of the memory become zero. One thread asks for the copy, an instruction for
+    exist and are below 2^31. Columns past those of the memory become zero. One thread asks for the copy, an instruction for
     each slab, which arrives at the mbarrier of the slot that is part of a `kernel.roles`: complete after the
     wait for the commit that it is part of, as a `kernel.copy`.
 

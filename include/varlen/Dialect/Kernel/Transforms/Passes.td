@@ -334,7 +334,7 @@ def KernelCopyByMap : Kernel_Pass<"kernel-copy-by-map"> {
     chunks of 16 bytes are not aligned, or of more than one head, are copied as before; a map that no
     copy uses is not made.
 
-    *Requires*: a `kernel.tensor_map` dominates the copies of its source.
+    *Requires*: a `kernel.tensor_map` dominates the copies of its source, whose rows are below 2^31.
     *Guarantees*: each `kernel.tensor_map` that is left has a use.
     *Numerics*: none.
 

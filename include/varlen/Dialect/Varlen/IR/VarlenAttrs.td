@@ -226,7 +226,8 @@ def Varlen_GPUScheduleAttr : Varlen_Attr<"GPUSchedule", "gpu_schedule", [
     With `producers` so many more warps of the CTA do nothing but copy, as far ahead as
     there are stages, and the rows of the next tile while results of one are written; the target
     needs mbarriers that threads can wait for (sm_90 and later). With `maps`, 1, they copy whole
-    blocks and tiles of 16-bit rows by tensor maps that each CTA makes first (TMA; sm_90a). Of dk and dv in one kernel: with
+    blocks and tiles of 16-bit rows by tensor maps that each CTA makes first (TMA; sm_90a), if
+    cu_seqlens are i32. Of dk and dv in one kernel: with
     `five_products`, 1, it also makes dq, which tiles of keys add up in the order of tiles
     (`varlen.add_in_order`), where two kernels compute the scores and the gradient of p twice.
 
