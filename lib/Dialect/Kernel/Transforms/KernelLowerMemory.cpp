@@ -337,11 +337,7 @@ void SharedMemory::lower(StageOp stage, Value memory) {
       }
   }
   if (use.readByProxy)
-    NVVM::FenceProxyOp::create(
-        b,
-        NVVM::ProxyKindAttr::get(b.getContext(), NVVM::ProxyKind::async_shared),
-        NVVM::SharedSpaceAttr::get(b.getContext(),
-                                   NVVM::SharedSpace::shared_cta));
+    emitProxyFence(b);
   gpu::BarrierOp::create(b);
 }
 
