@@ -10,7 +10,6 @@ grouped, and with rows that have no map.
 # RUN: %if long %{ %python %s --build %varlen-build --all | FileCheck %s %}
 # CHECK: {{[1-9][0-9]*}} comparisons, 0 failed
 
-import argparse
 import functools
 import importlib
 import os
@@ -74,19 +73,5 @@ def judge(group, comparisons, kind):
     comparisons.check(f"{group.label}: beside copies without maps", outputs, other)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", default=ROOT / "build", type=pathlib.Path)
-    parser.add_argument("--all", action="store_true")
-    parser.add_argument("--only", type=int, help="the number of one of the list")
-    arguments = parser.parse_args()
-    os.environ["VARLEN_BUILD"] = str(arguments.build.resolve())
-    harness.device = "sim:sm_90a"
-    work = WORK if arguments.all else WORK[:2]
-    if arguments.only is not None:
-        work = [WORK[arguments.only]]
-    return determinism.report(work, judge)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(roles.main(__doc__, WORK, judge))

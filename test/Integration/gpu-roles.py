@@ -88,19 +88,19 @@ WORK = [
 ]  # fmt: skip
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+def main(description, work, judge):
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--build", default=ROOT / "build", type=pathlib.Path)
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--only", type=int, help="the number of one of the list")
     arguments = parser.parse_args()
     os.environ["VARLEN_BUILD"] = str(arguments.build.resolve())
     harness.device = "sim:sm_90a"
-    work = WORK if arguments.all else WORK[:2]
+    chosen = work if arguments.all else work[:2]
     if arguments.only is not None:
-        work = [WORK[arguments.only]]
-    return determinism.report(work, determinism.judge)
+        chosen = [work[arguments.only]]
+    return determinism.report(chosen, judge)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, WORK, determinism.judge))
