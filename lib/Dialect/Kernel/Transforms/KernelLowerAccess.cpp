@@ -310,14 +310,15 @@ static void storeTransposed(ThreadBuilder &b, StoreOp op, int64_t warps) {
     for (int64_t next = 0; next < 2; ++next) {
       Value i = b.add(b.firstColumn(), 8 * nTile + next);
       emitIf(b, rows.exists(i), [&] {
-        auto [row, head] = rows.locate(i);
+        RowPlace place = rows.locate(i);
         forEachRow(
             b, type, warps, [&](Value column, int64_t mTile, int64_t half) {
               auto store = [&] {
                 Value element = vector::ExtractOp::create(
                     b, fragment, ArrayRef<int64_t>{mTile, nTile, half, next});
                 memref::StoreOp::create(
-                    b, element, mem, ValueRange{row, head, b.toIndex(column)});
+                    b, element, mem,
+                    ValueRange{place.row, place.head, b.toIndex(column)});
               };
               if (16 * warps * (mTile + 1) <= columns)
                 return store();
