@@ -66,8 +66,8 @@ private:
 };
 } // namespace
 
-/// Memory T x H x D, of which a box has some rows of a head and the columns of
-/// a slab. Dimensions count from the innermost one.
+/// Memory T x H x D, of which a box has some rows of a head and 64 columns.
+/// Dimensions count from the innermost one.
 static void setFields(ThreadBuilder &b, TensorMapOp op, Value scratch) {
   IndexBuilder wide{b, b.getI64Type()}, narrow{b, b.getI32Type()};
   Value source = op.getSource();
@@ -198,17 +198,16 @@ void kernel::lowerCopyByMap(gpu::GPUFuncOp kernel, CopyByMapOp op,
   ThreadBuilder b(op.getLoc(), op);
   IndexBuilder narrow{b, b.getI32Type()};
   auto slot = cast<MemRefType>(op.getSlot().getType());
-  int64_t slabs = slot.getDimSize(0);
-  int64_t slabBytes = getSharedRows(slot) * kRowBytes;
+  int64_t boxes = slot.getDimSize(0);
+  int64_t boxBytes = getSharedRows(slot) * kRowBytes;
   Value row = narrow.cast(op.getRow()), head = narrow.cast(op.getHead());
   Value memory = getAddress(b, op.getSlot());
   emitIfAsks(b, kernel, [&] {
-    NVVM::MBarrierExpectTxOp::create(b, mbarrier,
-                                     b.constant(slabs * slabBytes));
-    for (int64_t slab = 0; slab < slabs; ++slab)
+    NVVM::MBarrierExpectTxOp::create(b, mbarrier, b.constant(boxes * boxBytes));
+    for (int64_t box = 0; box < boxes; ++box)
       NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
-          b, advance(b, memory, b.getI8Type(), int32_t(slab * slabBytes)),
-          op.getMap(), ValueRange{b.constant(slab * kSlabColumns), head, row},
+          b, advance(b, memory, b.getI8Type(), int32_t(box * boxBytes)),
+          op.getMap(), ValueRange{b.constant(box * kSlabColumns), head, row},
           mbarrier, /*im2colOffsets=*/ValueRange{}, /*multicastMask=*/Value(),
           /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE,
           /*isCTAOnly=*/true, /*group=*/nullptr, /*predicate=*/Value());

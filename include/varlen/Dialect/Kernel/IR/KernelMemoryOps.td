@@ -129,8 +129,8 @@ def Kernel_TensorMapOp : Kernel_Op<"tensor_map", [MemoryEffects<[MemRead, MemWri
   let summary = "A tensor map of rows of global memory, which a CTA makes for its copies";
   let description = [{
     Describes memory of `T x H x D` to `kernel.copy_by_map`: a box is `rows` rows of one head, and
-    the columns of a slab of a shared tile, with its swizzle. A warp of those that copy
-    makes the map in row `i` of `memory`, which no other CTA uses, and the result is its address there.
+    64 columns, with the swizzle of a shared tile. A producer warp makes the map in row `i` of `memory`,
+    which no other CTA uses, and the result is its address there.
     Elements have 16 bits, and rows start at multiples of 16 bytes, as memory does.
 
     It is an operation in the block of producers (`kernel.roles`), all of whose maps come before the first
@@ -157,9 +157,9 @@ def Kernel_CopyByMapOp : Kernel_Op<"copy_by_map", [MemoryEffects<[MemRead, MemWr
   let summary = "All rows of a tile into a slot, through a tensor map (TMA)";
   let description = [{
     Rows `row` and up of a head of the memory that the map is of, as many as the slot has, all of which
-    exist and are below 2^31. Columns past those of the memory become zero. One thread asks for the copy, an instruction for
-    each slab, which arrives at the mbarrier of the slot that is part of a `kernel.roles`: complete after the
-    wait for the commit that it is part of, as a `kernel.copy`.
+    exist and are below 2^31. Columns past the last one of the memory become zero. One thread starts the copy,
+    with one instruction for each box of 64 columns. The bytes arrive at the mbarrier that a slot has in a
+    `kernel.roles`. As with a `kernel.copy`, the copy is complete after the wait for its commit.
 
     ```mlir
     kernel.copy_by_map %map row(%first) head(%head) to %slot

@@ -382,9 +382,9 @@ def KernelLowerMemory : Pass<"kernel-lower-memory", "::mlir::ModuleOp"> {
 
     `kernel.tensor_map` becomes zeros and `tensormap.replace` of shared memory and `kernel.publish_map`, each by
     another warp of producers. Behind them comes a barrier of the producers, and a fence by which the first warp
-    acquires all maps. `kernel.copy_by_map` becomes a
-    `cp.async.bulk.tensor` for each slab by the first producer, which has the mbarrier expect the bytes before
-    it arrives there itself. A wait for a slot that is `whole`, whose tiles have such copies, needs no fence. Where kernels do not read slots by the async proxy, that thread publishes to
+    acquires all maps. `kernel.copy_by_map` becomes one
+    `cp.async.bulk.tensor` for each box of 64 columns. The first producer thread issues them; it tells the mbarrier
+    how many bytes to expect before it arrives there itself. A wait for a slot that is `whole`, whose tiles have such copies, needs no fence. Where kernels do not read slots by the async proxy, that thread publishes to
     the proxy what others have stored to the slot before.
 
     `kernel.take` becomes an atomic addition of relaxed order by the first thread, which
