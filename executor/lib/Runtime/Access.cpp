@@ -295,6 +295,16 @@ bool varlen::executor::checkGlobal(const void *p, uint64_t size,
   return false;
 }
 
+bool varlen::executor::checkGlobalNow(const void *p, uint64_t size,
+                                      const char *verb, bool isStore,
+                                      bool isAtomic, uint32_t site) {
+  if (!checkGlobal(p, size, verb, site))
+    return false;
+  if (__builtin_expect(worker->ordersGlobal, 0))
+    orderGlobal(p, size, isStore, isAtomic, site);
+  return true;
+}
+
 template <bool isStore>
 static inline void *accessGlobal(void *p, uint32_t size, uint32_t site,
                                  bool isAtomic = false) {
@@ -307,11 +317,8 @@ static inline void *accessGlobal(void *p, uint32_t size, uint32_t site,
   ++w.stats.accesses;
   if (isStore)
     w.idlePolls = 0;
-  if (!checkGlobal(p, size, verb, site))
-    return sink(size);
-  if (__builtin_expect(w.ordersGlobal, 0))
-    orderGlobal(p, size, isStore, isAtomic, site);
-  return p;
+  return checkGlobalNow(p, size, verb, isStore, isAtomic, site) ? p
+                                                                : sink(size);
 }
 
 /// Whether a generic pointer points into the thread's own stack, where its
@@ -366,13 +373,11 @@ static void *accessRange(void *p, uint64_t size, uint32_t site) {
   self.site = site;
   if (size == 0 || onStack(self, p))
     return p;
-  if (!inArena(p)) {
-    if (!checkGlobal(p, size, isStore ? "store" : "load", site))
-      return sink(size);
-    if (__builtin_expect(worker->ordersGlobal, 0))
-      orderGlobal(p, size, isStore, /*isAtomic=*/false, site);
-    return p;
-  }
+  if (!inArena(p))
+    return checkGlobalNow(p, size, isStore ? "store" : "load", isStore,
+                          /*isAtomic=*/false, site)
+               ? p
+               : sink(size);
   if (size > windowBytes)
     return sink(size);
   auto bytes = static_cast<uint32_t>(size);

@@ -212,13 +212,9 @@ static bool checkAtomic(void *p, uint32_t bytes, Block *&block,
     return false;
   }
   block = nullptr;
-  if (address - reinterpret_cast<uint64_t>(w.arena) >= w.arenaBytes) {
-    if (!checkGlobal(p, bytes, "atomic access", site))
-      return false;
-    if (w.ordersGlobal)
-      orderGlobal(p, bytes, /*isStore=*/true, /*isAtomic=*/true, site);
-    return true;
-  }
+  if (address - reinterpret_cast<uint64_t>(w.arena) >= w.arenaBytes)
+    return checkGlobalNow(p, bytes, "atomic access", /*isStore=*/true,
+                          /*isAtomic=*/true, site);
   Block *owner = sharedOwner(p);
   block = owner ? owner : self.block;
   if (!sharedOffset(*block, p, bytes, site, offset))

@@ -363,6 +363,10 @@ bool writeShared(Thread &thread, void *p, uint32_t size, uint32_t site);
 void reportConflict(const Block &block, const Conflict &conflict,
                     const char *verb, const Actor &actor, uint32_t site);
 bool checkGlobal(const void *p, uint64_t size, const char *verb, uint32_t site);
+/// The same of an access that happens now, which has its place in the order of
+/// accesses to global memory.
+bool checkGlobalNow(const void *p, uint64_t size, const char *verb,
+                    bool isStore, bool isAtomic, uint32_t site);
 void settleDeferred();
 /// The store before this call has happened by now.
 inline void settle() {
