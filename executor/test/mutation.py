@@ -46,6 +46,8 @@ SYNCHRONISED = (
     "gradients-hidden", "gradients-documents", "gradients-table", "gradients-tables",
     "forward-parts", "tangents-causal", "second-causal", "forward-quantised", "gradients-five",
 )  # fmt: skip
+# CTAs of these wait for each other.
+CO_RESIDENT = ("gradients-five",)
 
 
 def kernels():
@@ -80,8 +82,7 @@ def main():
                 ROOT / "tools" / "varlen-mutate", f"--build={arguments.build}",
                 f"--device=sim:{chip}", "--device-checks", module,
             ]  # fmt: skip
-            if name == "gradients-five":
-                # CTAs that wait for each other.
+            if name in CO_RESIDENT:
                 command.append("--sim-co-resident=0")
             command += [f"--known={path}" for path in equivalents(name)]
             if counts[0] is not None:
