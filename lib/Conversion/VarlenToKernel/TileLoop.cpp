@@ -248,6 +248,15 @@ void TileLoopConverter::emitScales(ReadOp read, const BlockRows &rows,
 
 /// The value as `write` stores it: what rows that are not in use have
 /// accumulated may be NaN.
+Value TileLoopConverter::emitScaled(ImplicitLocOpBuilder &b, Value x,
+                                    std::optional<APFloat> factor) {
+  if (!factor)
+    return x;
+  Value constant = arith::ConstantOp::create(
+      b, b.getFloatAttr(x.getType(), factor->convertToDouble()));
+  return arith::MulFOp::create(b, x, constant);
+}
+
 Value TileLoopConverter::emitStored(WriteOp write, unsigned number, Type to) {
   Value value = map.lookup(write.getValues()[number]);
   auto type = cast<RankedTensorType>(value.getType());
@@ -256,17 +265,12 @@ Value TileLoopConverter::emitStored(WriteOp write, unsigned number, Type to) {
   Value empty = tensor::EmptyOp::create(b, type.getShape(), to);
   auto stored = emitElementwise(
       b, value, empty, [&](ImplicitLocOpBuilder &inner, ValueRange arguments) {
-        auto constant = [&](double value) -> Value {
-          return arith::ConstantOp::create(inner,
-                                           inner.getFloatAttr(from, value));
-        };
         Value row = linalg::IndexOp::create(inner, 0);
         Value isUsed = IndexBuilder{inner}.less(row, tile.usedRows);
-        Value x = arguments[0];
-        if (auto factor = write.getFactor())
-          x = arith::MulFOp::create(inner, x,
-                                    constant(factor->convertToDouble()));
-        x = arith::SelectOp::create(inner, isUsed, x, constant(otherwise));
+        Value x = emitScaled(inner, arguments[0], write.getFactor());
+        Value unused = arith::ConstantOp::create(
+            inner, inner.getFloatAttr(from, otherwise));
+        x = arith::SelectOp::create(inner, isUsed, x, unused);
         if (to != from)
           x = arith::TruncFOp::create(inner, to, x);
         return Values{x};

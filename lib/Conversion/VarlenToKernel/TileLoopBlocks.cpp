@@ -75,20 +75,24 @@ TileLoopConverter::decodeQueries(const TileEntry &entry) {
   return tile;
 }
 
-TileLoopConverter::Tile TileLoopConverter::decodeKeys(const TileEntry &entry) {
-  Tile tile;
-  tile.sequence = dropBlindQueries(decodeSequence(entry.sequence));
+void TileLoopConverter::setKeyRows(Tile &tile, Value first) {
   const Sequence &sequence = tile.sequence;
-  tile.kvHead = entry.kvHead;
-  tile.number = entry.sequence;
-  tile.tile = entry.tile;
-  tile.first = index.mul(entry.tile, tileRows);
-  tile.rows = index.min(index.sub(sequence.kRows, tile.first), tileRows);
+  tile.first = first;
+  tile.rows = index.min(index.sub(sequence.kRows, first), tileRows);
   // A tile has a row, but maybe none in use.
   tile.usedRows = tile.rows;
   if (batch.getSequsedK())
-    tile.usedRows = index.min(
-        index.max(index.sub(sequence.kUsed, tile.first), 0), tile.rows);
+    tile.usedRows =
+        index.min(index.max(index.sub(sequence.kUsed, first), 0), tile.rows);
+}
+
+TileLoopConverter::Tile TileLoopConverter::decodeKeys(const TileEntry &entry) {
+  Tile tile;
+  tile.sequence = dropBlindQueries(decodeSequence(entry.sequence));
+  tile.kvHead = entry.kvHead;
+  tile.number = entry.sequence;
+  tile.tile = entry.tile;
+  setKeyRows(tile, index.mul(entry.tile, tileRows));
   return tile;
 }
 

@@ -124,6 +124,8 @@ private:
   Tile decode(const TileEntry &entry);
   Tile decodeQueries(const TileEntry &entry);
   Tile decodeKeys(const TileEntry &entry);
+  /// Sets the rows of a tile of keys of its sequence, from row `first` on.
+  void setKeyRows(Tile &tile, Value first);
   /// The range of the other side that rows of the tile visit.
   MaskRange<Value> getVisitedRows();
   Blocks getBlocks(const MaskRange<Value> &range);
@@ -272,6 +274,9 @@ private:
   /// Loads the scales of quantised keys or values of a block; 0 behind the last
   /// key in use.
   void emitScales(ReadOp read, const BlockRows &rows, bool masked);
+  /// A float times a factor, if there is one.
+  static Value emitScaled(ImplicitLocOpBuilder &b, Value x,
+                          std::optional<APFloat> factor);
   Value emitStored(WriteOp write, unsigned number, Type to);
   void emitWrite(WriteOp write);
   /// Zeros in what a table has of all rows of the tile, by all threads.
@@ -359,7 +364,9 @@ private:
   SmallVector<Value> rings;
   /// With roles, that of items: the rows that all steps read, and a number.
   Value items;
-  /// The memory of tensor maps; null if there are none.
+  /// What a kernel with roles has tensor maps of, from `getMaps`, and the
+  /// memory of these; null if there are none.
+  SmallVector<std::pair<Value, int64_t>> maps;
   Value mapMemory;
   /// With roles, where the slots of a tile begin, and those of its item.
   Value base, turn;

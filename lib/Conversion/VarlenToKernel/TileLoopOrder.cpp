@@ -39,12 +39,7 @@ TileLoopConverter::Turns TileLoopConverter::getTurns() {
   Tile own = tile;
   // The blocks of the tile `distance` further on, and whether there is one.
   auto visit = [&](int64_t distance) -> std::pair<Blocks, Value> {
-    tile.first = index.add(own.first, distance * tileRows);
-    tile.rows = index.min(index.sub(own.sequence.kRows, tile.first), tileRows);
-    tile.usedRows = tile.rows;
-    if (batch.getSequsedK())
-      tile.usedRows = index.min(
-          index.max(index.sub(own.sequence.kUsed, tile.first), 0), tile.rows);
+    setKeyRows(tile, index.add(own.first, distance * tileRows));
     Blocks blocks = getBlocks(getVisitedRows());
     Value isThere = index.both(index.lessEqual(0, tile.first),
                                index.less(tile.first, own.sequence.kRows));
@@ -84,13 +79,7 @@ void TileLoopConverter::emitAddInOrder(AddInOrderOp add, Value i, bool masked) {
     auto rounded = emitElementwise(
         b, total, empty,
         [&](ImplicitLocOpBuilder &inner, ValueRange arguments) -> Values {
-          Value x = arguments[0];
-          if (auto factor = add.getFactor())
-            x = arith::MulFOp::create(
-                inner, x,
-                arith::ConstantOp::create(
-                    inner, inner.getFloatAttr(type.getElementType(),
-                                              factor->convertToDouble())));
+          Value x = emitScaled(inner, arguments[0], add.getFactor());
           return {arith::TruncFOp::create(inner, element, x)};
         });
     Value valid = index.sub(tile.sequence.qUsed, rows.first);

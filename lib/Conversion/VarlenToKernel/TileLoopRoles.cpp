@@ -53,19 +53,19 @@ SmallVector<std::pair<Value, int64_t>> TileLoopConverter::getMaps() {
 }
 
 Value TileLoopConverter::emitMapMemory(Value &ctas) {
-  auto count = static_cast<int64_t>(getMaps().size());
-  if (count == 0)
+  maps = getMaps();
+  if (maps.empty())
     return {};
   // No device has to be asked for its size.
   int64_t most = kMaxMultiprocessors * schedule.getCtas();
   ctas = index.min(ctas, most);
   return memref::AllocOp::create(
-      b,
-      MemRefType::get({most * count, kernel::kTensorMapBytes}, b.getI8Type()));
+      b, MemRefType::get({most * static_cast<int64_t>(maps.size()),
+                          kernel::kTensorMapBytes},
+                         b.getI8Type()));
 }
 
 void TileLoopConverter::emitMaps(Value block) {
-  SmallVector<std::pair<Value, int64_t>> maps = getMaps();
   for (auto [number, map] : llvm::enumerate(maps)) {
     Value i =
         index.add(index.mul(block, static_cast<int64_t>(maps.size())), number);
